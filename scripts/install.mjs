@@ -1,0 +1,31 @@
+import { filesBelow, fingerprint, isStamped, stamp } from './fingerprint.mjs'
+import { pnpm } from './pnpm.mjs'
+
+const DEMO = '@coji/durably-node-demo...'
+const FLAGS = ['install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only']
+
+function inputs() {
+  const isManifest = (path) => /(^|\/)package\.json$/.test(path)
+  const isLock = (path) => ['pnpm-lock.yaml', 'pnpm-workspace.yaml', '.pnpmfile.cjs', '.npmrc'].includes(path)
+  return fingerprint(filesBelow('', (path) => isManifest(path) || isLock(path)))
+}
+
+/** Installs the whole workspace exactly as locked; does nothing when that is how it stands. */
+export async function installAll() {
+  const wanted = inputs()
+  if (isStamped('install-all', wanted)) return 0
+  const code = await pnpm(FLAGS)
+  // What an earlier install for the demo left unbuilt is built now.
+  const built = code === 0 ? await pnpm(['rebuild', '--pending', '--recursive']) : code
+  if (built === 0) stamp('install-all', wanted)
+  return built
+}
+
+/** Installs what the demo is built from. Scripts stay off: they would compile a database driver it does not use. */
+export async function installDemo() {
+  const wanted = inputs()
+  if (isStamped('install-all', wanted) || isStamped('install-demo', wanted)) return 0
+  const code = await pnpm([...FLAGS, '--ignore-scripts', '--filter', DEMO])
+  if (code === 0) stamp('install-demo', wanted)
+  return code
+}

@@ -1,0 +1,36 @@
+import { readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { pnpm, ROOT, run } from './pnpm.mjs'
+
+/** Where the packed packages are left: the packaging tests install from here. */
+export const PACKED = join(ROOT, '.tmp', 'packed')
+
+const TOOLS = join(ROOT, 'test', 'node_modules')
+const PUBLINT = join(TOOLS, 'publint', 'src', 'cli.js')
+const ATTW = join(TOOLS, '@arethetypeswrong', 'cli', 'dist', 'index.js')
+
+/** Packs every published package as it would go to the registry. */
+async function pack() {
+  rmSync(PACKED, { recursive: true, force: true })
+  return pnpm(['--filter', './packages/*', 'pack', '--pack-destination', PACKED], { quiet: true })
+}
+
+async function check(tarball) {
+  const path = join(PACKED, tarball)
+  const published = await run(process.execPath, [PUBLINT, 'run', path, '--strict'])
+  // Subpaths do not exist for the module resolution of Node 10; no supported Node uses it.
+  const typed = await run(process.execPath, [ATTW, path, '--profile', 'node16', '--format', 'ascii', '--no-emoji'])
+  return published === 0 && typed === 0
+}
+
+/** Packs the built packages and lints each tarball: what users get, not what lies in the folder. */
+export async function checkPackages() {
+  const code = await pack()
+  if (code !== 0) return code
+  const results = []
+  for (const tarball of readdirSync(PACKED).sort()) results.push(await check(tarball))
+  return results.length > 0 && results.every(Boolean) ? 0 : 1
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await checkPackages()

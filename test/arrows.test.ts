@@ -1,0 +1,130 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { execPath } from 'node:process'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ROOT } from './root'
+
+interface Fixture {
+  readonly path: string
+  readonly code: string
+  readonly breaks: string | null
+}
+
+const IMPORT = 'lint/style/noRestrictedImports'
+const GLOBAL = 'lint/style/noRestrictedGlobals'
+
+function importing(folder: string, specifier: string, breaks: string | null = IMPORT): Fixture {
+  const code = `import { a } from '${specifier}'\n\nexport const b = a\n`
+  const name = specifier
+    .split(/[^a-z0-9]+/)
+    .filter(Boolean)
+    .join('-')
+  return { path: `${folder}/${breaks === null ? 'may' : 'may-not'}-import-${name}.ts`, code, breaks }
+}
+
+function allowed(folder: string, ...specifiers: readonly string[]): readonly Fixture[] {
+  return specifiers.map((specifier) => importing(folder, specifier, null))
+}
+
+function forbidden(folder: string, ...specifiers: readonly string[]): readonly Fixture[] {
+  return specifiers.map((specifier) => importing(folder, specifier))
+}
+
+function stating(folder: string, code: string, breaks: string): Fixture {
+  const name = breaks.split('/').at(-1)?.toLowerCase()
+  return { path: `${folder}/${name}-${code.length}.ts`, code: `${code}\n`, breaks }
+}
+
+const [CORE, SQL, PLUGINS, UMBRELLA] = ['core', 'storage-kysely', 'plugins', 'durably'].map(
+  (name) => `packages/${name}/src`,
+) as [string, string, string, string]
+
+const FIXTURES: readonly Fixture[] = [
+  ...allowed(CORE, 'ulidx', './errors', '../lifecycle'),
+  ...forbidden(CORE, 'node:fs', 'fs', 'kysely', 'zod', 'vitest', '@coji/durably-plugins', '@coji/durably'),
+  ...forbidden(`${CORE}/testing`, 'node:fs', 'vitest', '../../../plugins/src/index'),
+  ...allowed(SQL, '@coji/durably-core', 'kysely', './fences'),
+  ...allowed(
+    `${SQL}/drivers`,
+    '@libsql/client',
+    '@libsql/kysely-libsql',
+    'better-sqlite3',
+    'sqlocal',
+    'sqlocal/kysely',
+  ),
+  ...forbidden(
+    SQL,
+    'zod',
+    '@coji/durably-plugins',
+    '@coji/durably',
+    '@coji/durably-core/testing',
+    '../../core/src/run',
+  ),
+  ...allowed(PLUGINS, '@coji/durably-core', './retention'),
+  ...forbidden(PLUGINS, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', '../../core/src/index'),
+  ...allowed(UMBRELLA, '@coji/durably-core', '@coji/durably-storage-kysely/libsql', '@coji/durably-plugins', 'kysely'),
+  ...forbidden(UMBRELLA, '@libsql/client', 'better-sqlite3', 'ulidx', 'node:path', '../../core/src/index'),
+  ...allowed('packages/durably/test', 'node:fs', 'zod', '../src/index'),
+  ...forbidden('packages/durably/test', '../../core/src/index', '@coji/durably-core/src/run'),
+  ...allowed('apps/sample/src', '@coji/durably', '@coji/durably/libsql', 'node:fs', './main'),
+  ...forbidden('apps/sample/src', '../../../packages/core/src/index', '@coji/durably-core/src/run'),
+  ...forbidden('examples/sample', '../../packages/durably/src/index', '@coji/durably/dist/index.js'),
+  stating(CORE, 'export const a = process.pid', GLOBAL),
+  stating(CORE, 'export const a = Buffer.alloc(1)', GLOBAL),
+  stating(CORE, 'export const a = setImmediate', GLOBAL),
+  stating(CORE, 'export const a = window', GLOBAL),
+  stating(CORE, 'export const a = document.title', GLOBAL),
+  stating(CORE, 'export const a = localStorage.length', GLOBAL),
+  stating(SQL, 'console.log(1)', 'lint/suspicious/noConsole'),
+  stating(SQL, 'export const a: any = 1', 'lint/suspicious/noExplicitAny'),
+  stating(SQL, 'export default 1', 'lint/style/noDefaultExport'),
+  stating(SQL, "export * from './fences'", 'lint/performance/noReExportAll'),
+  stating(SQL, 'export const f = (a: 1, b: 2, c: 3, d: 4) => [a, b, c, d]', 'lint/complexity/useMaxParams'),
+]
+
+let root = ''
+let found: ReadonlyMap<string, readonly string[]> = new Map()
+
+/** Lints every fixture in one call, in a folder of its own that has the workspace's rules and layout. */
+function lintAll(): ReadonlyMap<string, readonly string[]> {
+  const biome = createRequire(join(ROOT, 'package.json')).resolve('@biomejs/biome/bin/biome')
+  const flags = ['lint', '--vcs-enabled=false', '--reporter=json', '--max-diagnostics=none', '.']
+  const { stdout } = spawnSync(execPath, [biome, ...flags], { cwd: root, encoding: 'utf8' })
+  const { diagnostics } = JSON.parse(stdout.slice(stdout.indexOf('{'))) as {
+    diagnostics: { category: string; location: { path: string } }[]
+  }
+  const byPath = new Map<string, string[]>()
+  for (const { category, location } of diagnostics) {
+    byPath.set(location.path, [...(byPath.get(location.path) ?? []), category])
+  }
+  return byPath
+}
+
+beforeAll(() => {
+  root = mkdtempSync(join(tmpdir(), 'durably-arrows-'))
+  copyFileSync(join(ROOT, 'biome.json'), join(root, 'biome.json'))
+  for (const { path, code } of FIXTURES) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), code)
+  }
+  found = lintAll()
+})
+
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+describe('the arrows between packages and the house rules', () => {
+  it('has one file for each fixture', () => {
+    expect(new Set(FIXTURES.map((fixture) => fixture.path)).size).toBe(FIXTURES.length)
+  })
+
+  it.each(FIXTURES.filter((fixture) => fixture.breaks === null))('allows $path', ({ path }) => {
+    expect(found.get(path) ?? []).toEqual([])
+  })
+
+  it.each(FIXTURES.filter((fixture) => fixture.breaks !== null))('refuses $path', ({ path, breaks }) => {
+    expect(found.get(path) ?? []).toContain(breaks)
+  })
+})

@@ -1,0 +1,16 @@
+import { createDurably, createMemoryStorage } from '@coji/durably-core'
+import { z } from 'zod'
+
+async function main() {
+  const durably = createDurably({ storage: createMemoryStorage() })
+  const double = durably.defineJob({ name: 'double', input: z.object({ n: z.number() }) }, (ctx, { n }) =>
+    ctx.run('twice', () => n * 2),
+  )
+  await durably.migrate()
+  durably.start()
+  const { output } = await double.triggerAndWait({ n: 21 })
+  await durably.stop()
+  console.log(`${process.version} ${output}`)
+}
+
+main()
