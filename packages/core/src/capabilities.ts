@@ -1,0 +1,86 @@
+import type { RunStatus } from './lifecycle'
+import type { EventRecord, EventTemplate, Json, LogRecord, RunRecord, Scope, SignalRecord } from './records'
+import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
+
+/** The optional groups by name. */
+export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch'
+
+/** What is new of one run. */
+export interface EventTail {
+  readonly runId: string
+  readonly status: RunStatus
+  readonly lastSeq: number
+  readonly events: readonly EventRecord[]
+}
+
+/** The history of runs. A reader that saw number n never later finds a new event at or below n. */
+export interface EventStorage {
+  getEvents(
+    runId: string,
+    options: Scope & { readonly after?: number; readonly limit?: number },
+  ): Promise<readonly EventRecord[]>
+  /** What is new for many readers in one query; a run that does not exist is left out. */
+  tail(
+    cursors: readonly { readonly runId: string; readonly after: number }[],
+    limitEach: number,
+  ): Promise<readonly EventTail[]>
+}
+
+/** The log lines of runs. */
+export interface LogStorage {
+  /** In the order of writing; `after` is the id of the last log seen. */
+  getLogs(
+    runId: string,
+    options: Scope & { readonly after?: string; readonly limit?: number },
+  ): Promise<readonly LogRecord[]>
+}
+
+/** A signal on its way to a run. */
+export interface NewSignal {
+  readonly runId: string
+  readonly tenant?: string
+  readonly name: string
+  readonly payload: Json | null
+  /** A second signal with the same key to the same run is not kept. */
+  readonly dedupeKey: string | null
+  readonly events: readonly EventTemplate[]
+}
+
+/** Whether a signal was kept, and why not. */
+export type SignalAnswer =
+  | { readonly kept: true; readonly position: number }
+  | { readonly kept: false; readonly reason: 'duplicate' }
+  | { readonly kept: false; readonly reason: 'not-found' }
+  | { readonly kept: false; readonly reason: 'wrong-state'; readonly run: RunRecord }
+
+/** Signals from outside to a run. */
+export interface SignalStorage {
+  /** Adds 1 to the run's `wakes`, and makes it due when it is suspended for steps, in one write with the signal. */
+  send(signal: NewSignal): Promise<SignalAnswer>
+  /** Not consumed yet, in the order of arrival. */
+  getUnread(runId: string): Promise<readonly SignalRecord[]>
+}
+
+/** Writes beside rows of the application, in one transaction. */
+export interface TransactionStorage<Trx = unknown> {
+  /**
+   * Runs `body`, then the commit it returns, as the last statements of one transaction. A lost lease rolls back and is
+   * answered; an error of the body rolls back and is thrown; longer than `timeoutMs` is `TRANSACTION_TIMEOUT`.
+   */
+  commitWith<T>(
+    body: (trx: Trx) => Promise<{ readonly commit: RunCommit; readonly value: T }>,
+    timeoutMs: number,
+  ): Promise<{ readonly answer: CommitAnswer; readonly value: T | undefined }>
+  /** Enqueues inside a transaction of the caller, who decides whether it happens. */
+  enqueue(trx: Trx, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
+  /** A transaction of the caller's on the storage's own connection. */
+  run<T>(body: (trx: Trx) => Promise<T>): Promise<T>
+}
+
+/** `runs`: something became due. `run`: this run changed. Hints may be lost or doubled. */
+export type Hint = { readonly kind: 'runs' } | { readonly kind: 'run'; readonly runId: string }
+
+/** Hints that something changed. */
+export interface WatchStorage {
+  subscribe(listener: (hint: Hint) => void): () => void
+}

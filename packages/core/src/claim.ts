@@ -1,0 +1,67 @@
+import { ask, recorded, type Engine } from './engine'
+import type { ClaimParams, RunRecord } from './storage'
+
+export interface Claimed {
+  readonly runs: readonly RunRecord[]
+  /** When the claim was sent, by the worker's own clock: the leases count from there. */
+  readonly sentAt: number
+}
+
+const NOTHING: Claimed = { runs: [], sentAt: 0 }
+
+/** Claims runs for one worker. */
+export class Claimer {
+  readonly #engine: Engine
+  /** A claim may have taken runs although its answer never came: they are asked for by its token. */
+  #unanswered: { readonly params: ClaimParams; readonly sentAt: number } | null = null
+
+  #lastTurn: Promise<unknown> = Promise.resolve()
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  claim(limit: number): Promise<Claimed> {
+    return this.#inTurn(async () => {
+      const found = await this.#findUnanswered()
+      if (found.runs.length > 0) return found
+      const sentAt = this.#engine.environment.clock.monotonic()
+      const params = this.#params(limit)
+      this.#unanswered = { params, sentAt }
+      const runs = await ask(this.#engine, (storage) => storage.claim(params))
+      this.#unanswered = null
+      return { runs, sentAt }
+    })
+  }
+
+  findUnanswered(): Promise<Claimed> {
+    return this.#inTurn(() => this.#findUnanswered())
+  }
+
+  async #findUnanswered(): Promise<Claimed> {
+    if (this.#unanswered === null) return NOTHING
+    const { params, sentAt } = this.#unanswered
+    const runs = await ask(this.#engine, (storage) => storage.claim({ ...params, repeat: true }))
+    this.#unanswered = null
+    return { runs, sentAt }
+  }
+
+  /** A claim whose answer is still on its way must not be taken for one that was lost. */
+  #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const turn = this.#lastTurn.then(task)
+    this.#lastTurn = turn.catch(() => {})
+    return turn
+  }
+
+  #params(limit: number): ClaimParams {
+    const { options, environment, jobs } = this.#engine
+    return {
+      workerId: options.workerId,
+      claimToken: environment.createId(),
+      jobs: [...jobs.keys()],
+      limit,
+      leaseMs: options.leaseMs,
+      events: recorded(this.#engine, { type: 'run:start', runId: '', jobName: '', payload: null }),
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import { recorded, type Engine } from './engine'
+import { ConflictError, InvalidOptionError, NotFoundError } from './errors'
+import type { EventInput } from './events'
+import { ENDED_STATUSES, LIFECYCLE, type EndedStatus } from './lifecycle'
+import { toRun, type Run } from './run'
+import { listOf } from './runs'
+import type { PurgeParams, RunCommand, RunRecord } from './storage'
+
+/** Which ended runs `purge()` removes: those that meet every condition. */
+export interface PurgeOptions {
+  /** Ended longer ago than this many milliseconds, or before this instant. */
+  readonly olderThan?: number | Date | undefined
+  readonly status?: EndedStatus | readonly EndedStatus[] | undefined
+  readonly jobName?: string | undefined
+  readonly tenant?: string | undefined
+  /** Leave the newest ended runs alone, this many. */
+  readonly keepNewest?: number | undefined
+}
+
+/** What an operator does to runs. An unknown run is `NotFoundError`, one in the wrong state `ConflictError`. */
+export interface RunCommands {
+  /** A failed, timed out or cancelled run starts again; its completed steps stay. */
+  retry(id: string): Promise<Run>
+  /** Ends a waiting run at once; a running one as soon as its worker hears of it. */
+  cancel(id: string): Promise<Run>
+  /** Removes an ended run and everything of it. */
+  deleteRun(id: string): Promise<void>
+  /** Removes ended runs; returns how many. */
+  purge(options?: PurgeOptions): Promise<number>
+}
+
+export interface RunCommandsParams {
+  readonly engine: Engine
+  /** Everything is limited to this tenant. */
+  readonly tenant?: string | undefined
+  readonly onApplied: (kind: RunCommand['kind'], run: RunRecord) => void
+}
+
+const PURGE_BATCH = 1000
+const ANY_RUN = { id: '', jobName: '' }
+
+export function createRunCommands({ engine, tenant, onApplied }: RunCommandsParams): RunCommands {
+  const { storage, events, plugins } = engine
+  const scope = tenant === undefined ? {} : { tenant }
+
+  async function apply(command: RunCommand, eventOf: (run: RunRecord) => EventInput): Promise<RunRecord> {
+    const answer = await storage.command({ ...command, ...scope })
+    if (!answer.applied)
+      throw answer.reason === 'not-found' ? NotFoundError.run(command.runId) : conflict(command, answer.run)
+    const { run } = answer
+    const event = eventOf(run)
+    events.emit(event, plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
+    onApplied(command.kind, run)
+    return run
+  }
+
+  return {
+    async retry(id) {
+      return toRun(await apply({ kind: 'retry', runId: id, events: recorded(engine, retryEvent(ANY_RUN)) }, retryEvent))
+    },
+    async cancel(id) {
+      const cancelled = recorded(engine, cancelEvent(ANY_RUN, false))
+      const requested = recorded(engine, cancelEvent(ANY_RUN, true))
+      const run = await apply({ kind: 'cancel', runId: id, events: { cancelled, requested } }, (after) =>
+        cancelEvent(after, after.status === 'running'),
+      )
+      return toRun(run)
+    },
+    async deleteRun(id) {
+      await apply({ kind: 'remove', runId: id }, (run) => ({ type: 'run:delete', runId: id, jobName: run.jobName }))
+    },
+    async purge(options = {}) {
+      const params = { ...toPurge(options), ...scope }
+      let removed = 0
+      for (;;) {
+        const batch = await storage.purge(params)
+        removed += batch
+        if (batch < PURGE_BATCH) return removed
+      }
+    },
+  }
+}
+
+function retryEvent({ id, jobName }: Pick<RunRecord, 'id' | 'jobName'>): EventInput {
+  return { type: 'run:retry', runId: id, jobName, byHand: true, error: null }
+}
+
+function cancelEvent({ id, jobName }: Pick<RunRecord, 'id' | 'jobName'>, requested: boolean): EventInput {
+  return { type: 'run:cancel', runId: id, jobName, requested }
+}
+
+function conflict({ kind, runId }: RunCommand, { status }: RunRecord): ConflictError {
+  const wanted = kind === 'cancel' ? [...LIFECYCLE.cancel.from, ...LIFECYCLE.requestCancel.from] : statesFor(kind)
+  return new ConflictError(
+    `Run ${runId} is ${status}; ${WORDS[kind]} takes a run that is ${wanted.join(', ')}.`,
+    runId,
+    status,
+  )
+}
+
+const WORDS = {
+  cancel: 'cancel()',
+  retry: 'retry()',
+  remove: 'deleteRun()',
+  park: 'parking',
+  unpark: 'unparking',
+  failParked: 'failing by hand',
+} as const satisfies Record<RunCommand['kind'], string>
+
+function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string[] {
+  return LIFECYCLE[kind === 'park' ? 'parkPending' : kind].from
+}
+
+function toPurge({ olderThan, status, jobName, tenant, keepNewest }: PurgeOptions): PurgeParams {
+  if (typeof olderThan === 'number' && !(olderThan >= 0)) {
+    throw new InvalidOptionError(`olderThan must be a Date or a number of milliseconds from 0, not ${olderThan}.`)
+  }
+  if (olderThan instanceof Date && Number.isNaN(olderThan.getTime())) {
+    throw new InvalidOptionError('olderThan is not a valid Date.')
+  }
+  if (keepNewest !== undefined && !(Number.isSafeInteger(keepNewest) && keepNewest >= 0)) {
+    throw new InvalidOptionError(`keepNewest must be an integer from 0, not ${keepNewest}.`)
+  }
+  const statuses = status === undefined ? ENDED_STATUSES : listOf(status)
+  const active = statuses.find((each) => !ENDED_STATUSES.includes(each))
+  if (active !== undefined) throw new InvalidOptionError(`purge() takes ended runs only; "${active}" is not an end.`)
+  return {
+    statuses,
+    ...(typeof olderThan === 'number' && { olderThanMs: olderThan }),
+    ...(olderThan instanceof Date && { before: olderThan.toISOString() }),
+    ...(jobName !== undefined && { jobName }),
+    ...(tenant !== undefined && { tenant }),
+    ...(keepNewest !== undefined && { keepNewest }),
+    limit: PURGE_BATCH,
+  }
+}

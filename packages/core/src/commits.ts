@@ -1,0 +1,84 @@
+import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
+import { ClosedError, StorageError } from './errors'
+import type { CommitAnswer, RunCommit } from './storage'
+
+interface Waiting {
+  readonly commit: RunCommit
+  readonly resolve: (answer: CommitAnswer) => void
+  readonly reject: (error: unknown) => void
+  tries: number
+}
+
+/**
+ * The one way in which workers write. Group commit without a timer: what gathers while one list is being written is the
+ * next list.
+ */
+export class CommitLine {
+  readonly #engine: Engine
+  #gathered: Waiting[] = []
+  #writing = false
+  #closed = false
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /**
+   * Resolves with the storage's answer, however long the storage is away: what is sent is sent again, under the same
+   * `commitNo`, until there is one. Rejects only when the storage says that it will never take this write, or was
+   * closed, or when the line is closed.
+   */
+  send(commit: RunCommit): Promise<CommitAnswer> {
+    return new Promise((resolve, reject) => this.#enter({ commit, resolve, reject, tries: 0 }))
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+
+  #enter(waiting: Waiting): void {
+    if (this.#closed) {
+      waiting.reject(new ClosedError())
+      return
+    }
+    this.#gathered.push(waiting)
+    if (!this.#writing) void this.#write()
+  }
+
+  async #write(): Promise<void> {
+    this.#writing = true
+    while (this.#gathered.length > 0) {
+      const list = this.#gathered
+      this.#gathered = []
+      await this.#deliver(list)
+    }
+    this.#writing = false
+  }
+
+  async #deliver(list: readonly Waiting[]): Promise<void> {
+    try {
+      const commits = list.map((waiting) => waiting.commit)
+      const answers = await ask(this.#engine, (storage) => storage.commit(commits))
+      for (const [index, waiting] of list.entries()) waiting.resolve(answers[index] as CommitAnswer)
+    } catch (error) {
+      // One commit may be what the storage chokes on: the others must not suffer for it.
+      if (list.length > 1) for (const waiting of list) await this.#deliver([waiting])
+      else for (const waiting of list) this.#tryAgain(waiting, error)
+    }
+  }
+
+  #tryAgain(waiting: Waiting, error: unknown): void {
+    reportTrouble(this.#engine, error, 'commit')
+    if (isFinal(error)) {
+      waiting.reject(error)
+      return
+    }
+    waiting.tries += 1
+    const delayMs = troubleDelayMs(this.#engine, waiting.tries)
+    this.#engine.environment.clock.schedule(delayMs, () => this.#enter(waiting))
+  }
+}
+
+function isFinal(error: unknown): boolean {
+  return error instanceof StorageError && (error.code === 'STORAGE_REJECTED' || error.code === 'STORAGE_CLOSED')
+}

@@ -1,0 +1,88 @@
+import { toInstant } from './environment'
+import { InvalidOptionError } from './errors'
+import { toLogData, toLogText } from './logging'
+import { runStep, type RunStepOptions, type StepBody, type StepLog, type StepScope } from './step-run'
+import type { NewLog, Progress } from './storage'
+
+/** What a job gets besides its payload. */
+export interface JobContext {
+  readonly runId: string
+  readonly jobName: string
+  /** 1 at first; counts executions that ended by an error of the job. Crashes and waits do not count. */
+  readonly attempt: number
+  /** Aborts when this execution has to end early; the reason is an `InterruptionError`. */
+  readonly signal: AbortSignal
+  readonly log: StepLog
+  /**
+   * Runs `body` and stores its result under `name`; when a step of that name is stored already, returns what is stored
+   * and does not run the body. Names are unique within an execution. What is returned has been through JSON.
+   */
+  run<T>(name: string, body: StepBody<T>): Promise<T>
+  run<T>(name: string, options: RunStepOptions, body: StepBody<T>): Promise<T>
+  /** Stores how far the run is. What is left out keeps its last value. */
+  progress(current: number, total?: number, message?: string): void
+}
+
+export function createContext(scope: StepScope): JobContext {
+  const { run } = scope
+  function callRun<T>(name: string, ...rest: [StepBody<T>] | [RunStepOptions, StepBody<T>]): Promise<T> {
+    const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest
+    if (typeof body !== 'function')
+      throw new InvalidOptionError(`ctx.run("${name}") needs a function as its last argument.`)
+    return runStep({ scope, name, options, body, calledAt: callRun })
+  }
+  return {
+    runId: run.id,
+    jobName: run.jobName,
+    attempt: run.attempt,
+    signal: scope.interruption.signal,
+    get log() {
+      const body = scope.bodyScope.current()
+      return scope.logFor(body?.scope === scope ? body.stepName : null)
+    },
+    run: callRun,
+    progress: scope.progress,
+  }
+}
+
+/** Keeps the last progress of a run, so that a call may leave out what stays the same. */
+export function createProgress(scope: Pick<StepScope, 'engine' | 'run' | 'writer'>): StepScope['progress'] {
+  const { engine, run, writer } = scope
+  let last: Progress | null = run.progress
+  return (current, total, message) => {
+    if (!Number.isFinite(current) || (total !== undefined && !Number.isFinite(total))) {
+      throw new InvalidOptionError(`ctx.progress(${current}, ${total}): both must be finite numbers.`)
+    }
+    const next = {
+      ...last,
+      current,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message: toLogText(message) }),
+    }
+    last = next
+    const event = { type: 'run:progress', runId: run.id, jobName: run.jobName, progress: next } as const
+    writer.progress(next, event)
+    engine.events.emit(event)
+  }
+}
+
+export function createLogs(scope: Pick<StepScope, 'engine' | 'run' | 'writer'>): StepScope['logFor'] {
+  const { engine, run, writer } = scope
+  const { environment } = engine
+  function write({ data: given, ...line }: Pick<NewLog, 'stepName' | 'level' | 'message'> & { data: unknown }): void {
+    const data = toLogData(given)
+    engine.events.emit({ type: 'log:write', runId: run.id, ...line, data })
+    if (!engine.plugins.recordsLogs()) return
+    writer.log({
+      ...line,
+      id: environment.createId(),
+      data: data === undefined ? null : JSON.stringify(data),
+      timestamp: toInstant(environment.clock.now()),
+    })
+  }
+  return (stepName) => ({
+    info: (message, data) => write({ stepName, level: 'info', message: toLogText(message), data }),
+    warn: (message, data) => write({ stepName, level: 'warn', message: toLogText(message), data }),
+    error: (message, data) => write({ stepName, level: 'error', message: toLogText(message), data }),
+  })
+}

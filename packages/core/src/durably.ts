@@ -1,0 +1,249 @@
+import { createRunCommands, type RunCommands } from './commands'
+import type { JobContext } from './context'
+import { defineJob, type JobDefinition, type JobOptions } from './define-job'
+import { announceTrouble, type Engine, type Trouble } from './engine'
+import { createEnvironment } from './environment'
+import { ClosedError, DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
+import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
+import { createJobHandle, type JobHandle } from './job-handle'
+import { resolveOptions, type DurablyOptions } from './options'
+import { createPlugins, requireCapabilities, type Plugin, type Uninstall } from './plugin'
+import { createReporter } from './reporter'
+import type { TriggeredRun } from './run'
+import { createRunReads, type RunReads } from './runs'
+import type { StandardSchema } from './schema'
+import type { RunCommand, RunRecord, Storage } from './storage'
+import { triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
+import { Waits } from './waits'
+import { Worker, type DrainOptions, type DrainResult, type StopOptions, type WorkerState } from './worker'
+
+/** What `durably.health()` answers, for probes. */
+export interface Health {
+  readonly workerId: string
+  readonly worker: WorkerState
+  /** Runs in progress here. */
+  readonly active: readonly string[]
+  /** What the storage last failed at, until it answers again. */
+  readonly trouble: Trouble | null
+}
+
+type JobRecord = Readonly<Record<string, JobDefinition>>
+
+type Handles<TJobs extends JobRecord> = {
+  readonly [Key in keyof TJobs]: TJobs[Key] extends JobDefinition<infer TName, infer TInput, infer TOutput>
+    ? JobHandle<TName, TInput, TOutput>
+    : never
+}
+
+/** The part of an instance that servers hand out: nothing of other tenants can be read or changed through it. */
+export interface ScopedDurably extends RunReads, RunCommands {
+  trigger<TInput, TOutput>(
+    job: Pick<JobDefinition<string, TInput, TOutput>, 'name' | 'types'>,
+    payload: TInput,
+    options?: Omit<TriggerOptions, 'tenant'>,
+  ): Promise<TriggeredRun<TOutput>>
+}
+
+/** One instance: jobs, a worker, and access to the database. */
+export interface Durably extends RunReads, RunCommands {
+  /** Creates or updates the tables. Call it at each start; many processes may at once. */
+  migrate(): Promise<void>
+  /** Defines a job, registers it and returns its handle. */
+  defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
+    options: JobOptions<TName, TInput, TPayload> & { readonly output: StandardSchema<TReturned, TOutput> },
+    execute: (ctx: JobContext, payload: TPayload) => TReturned | Promise<TReturned>,
+  ): JobHandle<TName, TInput, TOutput>
+  defineJob<TName extends string, TInput, TPayload, TOutput>(
+    options: JobOptions<TName, TInput, TPayload> & { readonly output?: undefined },
+    execute: (ctx: JobContext, payload: TPayload) => TOutput | Promise<TOutput>,
+  ): JobHandle<TName, TInput, TOutput>
+  /** Registers jobs defined as values; returns their handles under the same keys. */
+  register<TJobs extends JobRecord>(jobs: TJobs): Handles<TJobs>
+  /** Starts executing runs. Returns at once; trouble goes to `worker:error`. */
+  start(): void
+  /** Takes no more runs and waits for those in progress, or releases them after `timeout` ms. */
+  stop(options?: StopOptions): Promise<void>
+  /** Looks for runs now. Call it when a tab becomes visible or a machine resumes: leases are checked too. */
+  wake(): void
+  /** Executes what is due and returns: for serverless functions, cron and tests. */
+  runUntilIdle(options?: DrainOptions): Promise<DrainResult>
+  /** Takes back the runs of a worker at once. The caller swears that no process with this id is alive. */
+  recover(options: { readonly workerId: string }): Promise<number>
+  health(): Health
+  /** Stops at once and closes the storage. Runs in progress are released. */
+  close(): Promise<void>
+  on<T extends EventType>(type: T, listener: (event: DurablyEvent<T>) => void): () => void
+  emit(event: EventInput): void
+  /** Errors of listeners and of the worker, with what it was doing. */
+  onError(listener: (error: unknown, during: string) => void): () => void
+  /** For plugins: trouble outside of a job becomes a `worker:error`, and goes to `onError` or the logger. */
+  reportError(error: unknown, during: string): void
+  use(plugin: Plugin): Durably
+  scoped(scope: { readonly tenant: string }): ScopedDurably
+  readonly storage: Storage
+}
+
+/** Creates an instance on a storage. It does nothing until `migrate()`, `start()` or a trigger. */
+export function createDurably(options: DurablyOptions): Durably {
+  const reporter = createReporter(options.logger === undefined ? console : options.logger)
+  const engine = createEngine(options, reporter.report)
+  const worker = new Worker(engine)
+  const waits = new Waits(engine)
+  const uninstalls: Uninstall[] = []
+  let closing: Promise<void> | null = null
+  const { trigger, disconnect } = connect({ engine, worker, waits, isClosed: () => closing !== null })
+
+  const access = (tenant?: string) => ({
+    ...createRunReads(engine, tenant),
+    ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run) }),
+  })
+  const all = access()
+  const register = <TJobs extends JobRecord>(jobs: TJobs) => {
+    addJobs(engine.jobs, Object.values(jobs))
+    const handleOf = (job: JobDefinition) =>
+      createJobHandle({ job, trigger, waits, getRun: all.getRun, getRuns: all.getRuns })
+    return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
+  }
+
+  const durably: Durably = {
+    ...all,
+    storage: engine.storage,
+    migrate: () => engine.storage.migrate(),
+    defineJob: ((...definition: Parameters<typeof defineJob>) =>
+      register({ job: defineJob(...definition) }).job) as Durably['defineJob'],
+    register,
+    start() {
+      if (closing !== null) throw new ClosedError()
+      worker.start()
+    },
+    stop: (stopOptions = {}) => worker.stop(stopOptions),
+    wake: () => worker.lookNow(),
+    async runUntilIdle(drainOptions = {}) {
+      if (closing !== null) throw new ClosedError()
+      return worker.drain(drainOptions)
+    },
+    recover: async ({ workerId }) => (await worker.recoverFrom(workerId)).length,
+    health: () => ({
+      workerId: engine.options.workerId,
+      worker: worker.state,
+      active: worker.activeRuns(),
+      trouble: engine.trouble,
+    }),
+    close() {
+      closing ??= closeAll({ engine, worker, waits, before: [disconnect, ...uninstalls.reverse()] })
+      return closing
+    },
+    on: (type, listener) => engine.events.on(type, listener),
+    emit: (event) => engine.events.emit(event),
+    onError: (listener) => reporter.listen(listener),
+    reportError: (error, during) => announceTrouble(engine, error, during),
+    use(plugin) {
+      requireCapabilities(engine.storage, plugin)
+      engine.plugins.add(plugin)
+      const uninstall = plugin.install?.(durably)
+      if (typeof uninstall === 'function') uninstalls.push(uninstall)
+      return durably
+    },
+    scoped({ tenant }) {
+      // A session without a tenant must not see everybody's runs.
+      if (typeof tenant !== 'string') throw new InvalidOptionError('scoped() needs a tenant that is a string.')
+      return { ...access(tenant), trigger: scopedTrigger({ engine, tenant, trigger }) }
+    },
+  }
+  return durably
+}
+
+/** All of them or none. */
+function addJobs(known: Map<string, JobDefinition>, jobs: readonly JobDefinition[]): void {
+  const added = new Map<string, JobDefinition>()
+  for (const job of jobs) {
+    const other = known.get(job.name) ?? added.get(job.name) ?? job
+    if (other !== job) throw new DuplicateJobError(job.name)
+    added.set(job.name, job)
+  }
+  for (const [name, job] of added) known.set(name, job)
+}
+
+const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const
+
+interface Parts {
+  readonly engine: Engine
+  readonly worker: Worker
+  readonly waits: Waits
+}
+
+/** Lets the parts hear of what happens to runs in this process, and through the storage in others. */
+function connect({ engine, worker, waits, isClosed }: Parts & { isClosed(): boolean }) {
+  let triggering = 0
+  for (const type of ENDING_EVENTS) engine.events.on(type, ({ runId }) => waits.look(runId))
+  const unwatch = engine.storage.watch?.subscribe((hint) => {
+    // Of runs in our own hands our own events tell.
+    if (hint.kind === 'run' && !worker.holds(hint.runId)) waits.look(hint.runId)
+    // A trigger of our own wakes the worker itself, once its event is out.
+    if (hint.kind === 'runs' && triggering === 0) worker.wake()
+  })
+  return {
+    disconnect: () => unwatch?.(),
+    async trigger(items: readonly TriggerItem[]): Promise<TriggeredRun[]> {
+      if (isClosed()) throw new ClosedError()
+      triggering += 1
+      const runs = await triggerRuns(engine, items).finally(() => {
+        triggering -= 1
+      })
+      worker.wake(items.some(({ options: { delay, runAt } }) => delay !== undefined || runAt !== undefined))
+      return runs
+    },
+  }
+}
+
+interface CloseParams extends Parts {
+  readonly before: readonly Uninstall[]
+}
+
+async function closeAll({ engine, worker, waits, before }: CloseParams): Promise<void> {
+  waits.close(new ClosedError())
+  await worker.stop({ timeout: 0 })
+  worker.close()
+  for (const task of before) {
+    try {
+      await task()
+    } catch (error) {
+      engine.reportError(error, 'close')
+    }
+  }
+  await engine.storage.close?.()
+}
+
+function tellWorker(worker: Worker, kind: RunCommand['kind'], run: RunRecord): void {
+  if (kind === 'cancel' && run.status === 'running') worker.cancelRun(run)
+  else if (run.status === 'pending') worker.wake()
+}
+
+interface ScopedTriggerParams {
+  readonly engine: Engine
+  readonly tenant: string
+  readonly trigger: (items: readonly TriggerItem[]) => Promise<TriggeredRun[]>
+}
+
+function scopedTrigger({ engine, tenant, trigger }: ScopedTriggerParams): ScopedDurably['trigger'] {
+  return async (job, payload, options) => {
+    const registered = engine.jobs.get(job.name)
+    if (registered === undefined) throw new NotFoundError(`There is no job "${job.name}" on this instance.`)
+    const [run] = await trigger([{ job: registered, payload, options: { ...options, tenant } }])
+    return run as TriggeredRun<never>
+  }
+}
+
+function createEngine(options: DurablyOptions, reportError: Engine['reportError']): Engine {
+  const environment = createEnvironment(options.environment)
+  return {
+    storage: options.storage,
+    environment,
+    options: resolveOptions(options, environment),
+    jobs: new Map(),
+    plugins: createPlugins(),
+    events: createEmitter(environment.clock, (error, type) => reportError(error, `listener of ${type}`)),
+    reportError,
+    trouble: null,
+  }
+}

@@ -1,0 +1,89 @@
+import type { JobDefinition } from './define-job'
+import { toInstant, type Environment } from './environment'
+import { describeError, StorageError } from './errors'
+import type { Emitter, EventInput, EventType } from './events'
+import { toTemplate } from './events'
+import type { Plugins } from './plugin'
+import type { EventTemplate, Storage } from './storage'
+
+export interface EngineOptions {
+  readonly workerId: string
+  readonly concurrency: number
+  readonly pollingIntervalMs: number
+  readonly heartbeatIntervalMs: number
+  readonly leaseMs: number
+  readonly maxCrashes: number
+}
+
+/** What the storage last failed at; `null` once it answered again. */
+export interface Trouble {
+  readonly during: string
+  readonly error: string
+  readonly at: string
+}
+
+/** What the parts of one instance share. */
+export interface Engine {
+  readonly storage: Storage
+  readonly environment: Environment
+  readonly options: EngineOptions
+  readonly jobs: Map<string, JobDefinition>
+  readonly plugins: Plugins
+  readonly events: Emitter
+  /** Tells `onError` and the logger; never throws. */
+  reportError(error: unknown, during: string): void
+  trouble: Trouble | null
+}
+
+/** The templates of those events that a plugin wants kept. */
+export function recorded(engine: Engine, ...events: readonly EventInput[]): readonly EventTemplate[] {
+  const { plugins } = engine
+  return events.filter((event) => plugins.recordsEvent(event.type)).map(toTemplate)
+}
+
+/** Whether anybody will see such an event. If not, it need not be put together. */
+export function isWatched({ events, plugins }: Engine, type: EventType): boolean {
+  return events.hears(type) || plugins.recordsEvent(type)
+}
+
+/** Trouble of the storage that the worker survives. */
+export function reportTrouble(engine: Engine, thrown: unknown, during: string): void {
+  engine.trouble = { during, error: describeError(thrown).message, at: toInstant(engine.environment.clock.now()) }
+  announceTrouble(engine, thrown, during)
+}
+
+export function announceTrouble(engine: Engine, thrown: unknown, during: string): void {
+  const { message: error, detail } = describeError(thrown)
+  const { workerId } = engine.options
+  engine.events.emit({ type: 'worker:error', workerId, during, error, code: detail.code ?? 'UNKNOWN' })
+  engine.reportError(thrown, during)
+}
+
+/**
+ * A call of the worker to its storage. One that never answers (a connection that is half open) would stop everything
+ * behind it; after a third of the lease it counts as failed. All of these calls may be repeated, whatever became of them.
+ */
+export async function ask<T>(engine: Engine, call: (storage: Storage) => Promise<T>): Promise<T> {
+  const { clock } = engine.environment
+  const patienceMs = engine.options.leaseMs / 3
+  const answered = call(engine.storage)
+  let callOff: () => void = () => {}
+  const silence = new Promise<never>((_resolve, reject) => {
+    const giveUp = () =>
+      reject(new StorageError('STORAGE_UNAVAILABLE', `The database did not answer within ${patienceMs} ms.`))
+    callOff = clock.schedule(patienceMs, giveUp)
+  })
+  try {
+    const answer = await Promise.race([answered, silence])
+    engine.trouble = null
+    return answer
+  } finally {
+    callOff()
+  }
+}
+
+/** Milliseconds before try number `tries` (from 1) of something the storage refused: 50 ms to 5 s with jitter. */
+export function troubleDelayMs(engine: Engine, tries: number): number {
+  const ceiling = Math.min(50 * 2 ** Math.min(tries, 10), 5000)
+  return ceiling / 2 + (engine.environment.random() * ceiling) / 2
+}

@@ -1,0 +1,51 @@
+import { monotonicFactory } from 'ulidx'
+
+/** Time as the engine needs it: for timers, durations and timestamps shown to people, never to decide who owns a run. */
+export interface Clock {
+  /** Milliseconds since 1970, as the machine believes. */
+  now(): number
+  /** Milliseconds that only ever grow. */
+  monotonic(): number
+  /** Calls `fn` once after `ms`; returns how to call it off. */
+  schedule(ms: number, fn: () => void): () => void
+}
+
+/** Everything that is not the same twice. Tests and simulations bring their own. */
+export interface Environment {
+  readonly clock: Clock
+  /** A new ULID, greater than the one before. */
+  createId(): string
+  /** From 0 up to 1. */
+  random(): number
+}
+
+/** Browsers and Node fire timers that are longer at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/** The clock of the platform. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  schedule(ms, fn) {
+    const dueAt = performance.now() + ms
+    let timer: unknown
+    const wait = (leftMs: number) => {
+      timer = setTimeout(
+        () => (leftMs > LONGEST_TIMER_MS ? wait(dueAt - performance.now()) : fn()),
+        Math.min(Math.max(leftMs, 0), LONGEST_TIMER_MS),
+      )
+    }
+    wait(ms)
+    return () => clearTimeout(timer as number)
+  },
+}
+
+export function createEnvironment(given: Partial<Environment> = {}): Environment {
+  const clock = given.clock ?? systemClock
+  const ulid = monotonicFactory()
+  return { clock, createId: given.createId ?? (() => ulid(clock.now())), random: given.random ?? Math.random }
+}
+
+export function toInstant(ms: number): string {
+  return new Date(ms).toISOString()
+}

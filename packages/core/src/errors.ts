@@ -1,0 +1,392 @@
+import type { RunStatus } from './lifecycle'
+import type { ErrorDetail } from './storage'
+
+interface ErrorOptions {
+  readonly cause?: unknown
+}
+
+/** The base of every error durably throws. `code` is stable; the message says what, which id and what to do. */
+export class DurablyError extends Error {
+  override readonly name: string = 'DurablyError'
+  readonly code: string
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/** One thing that a schema refuses, and where. */
+export interface ValidationIssue {
+  readonly path: string
+  readonly message: string
+}
+
+/** An input, output or signal that its schema refuses. */
+export class ValidationError extends DurablyError {
+  override readonly name = 'ValidationError'
+  readonly issues: readonly ValidationIssue[]
+
+  constructor(what: string, issues: readonly ValidationIssue[]) {
+    const list = issues.map((issue) => (issue.path === '' ? issue.message : `${issue.path}: ${issue.message}`))
+    super('VALIDATION', `${what} does not match its schema: ${list.join('; ')}`)
+    this.issues = issues
+  }
+}
+
+/** An option or argument that makes no sense. */
+export class InvalidOptionError extends DurablyError {
+  override readonly name = 'InvalidOptionError'
+
+  constructor(message: string) {
+    super('INVALID_OPTION', message)
+  }
+}
+
+const MAX_NAME_LENGTH = 512
+
+/** For names and keys: what every database keeps as it is, and can have in an index. */
+export function refuseBadText(what: string, text: unknown): void {
+  if (text === undefined) return
+  if (typeof text !== 'string') throw new InvalidOptionError(`${what} must be a string.`)
+  if (text.length > MAX_NAME_LENGTH)
+    throw new InvalidOptionError(`${what} is longer than ${MAX_NAME_LENGTH} characters.`)
+  if (cleanText(text, MAX_NAME_LENGTH) !== text) throw new InvalidOptionError(`${what} contains NUL or broken Unicode.`)
+}
+
+export function refuseBadDuration(what: string, ms: number | undefined): void {
+  if (ms === undefined || ms >= 0) return
+  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${ms}.`)
+}
+
+/** A value that JSON would change or cannot carry. */
+export class SerializationError extends DurablyError {
+  override readonly name = 'SerializationError'
+  readonly path: string
+
+  constructor(what: string, flaw: { readonly path: string; readonly reason: string }, options?: ErrorOptions) {
+    super('SERIALIZATION', `${what}${flaw.path === '' ? '' : ` at ${flaw.path}`}: ${flaw.reason}`, options)
+    this.path = flaw.path
+  }
+}
+
+/** A value over its limit (1 MiB by default). Store a reference and keep the data elsewhere. */
+export class PayloadTooLargeError extends DurablyError {
+  override readonly name = 'PayloadTooLargeError'
+  readonly bytes: number
+  readonly limit: number
+
+  constructor(what: string, bytes: number, limit: number) {
+    super('PAYLOAD_TOO_LARGE', `${what} is ${bytes} bytes, the limit is ${limit}. Store a reference instead.`)
+    this.bytes = bytes
+    this.limit = limit
+  }
+}
+
+/** A run that does not exist (for this tenant), or a job that is not registered. */
+export class NotFoundError extends DurablyError {
+  override readonly name = 'NotFoundError'
+
+  constructor(message: string) {
+    super('NOT_FOUND', message)
+  }
+
+  static run(runId: string): NotFoundError {
+    return new NotFoundError(`There is no run ${runId}. It may have been deleted or purged.`)
+  }
+}
+
+/** The run is not in a state that allows the command, or its idempotency key is taken by a different payload. */
+export class ConflictError extends DurablyError {
+  override readonly name = 'ConflictError'
+  readonly runId: string
+  readonly status: RunStatus | null
+
+  constructor(message: string, runId: string, status: RunStatus | null = null) {
+    super('CONFLICT', message)
+    this.runId = runId
+    this.status = status
+  }
+}
+
+/** Two definitions with one name on one instance. */
+export class DuplicateJobError extends DurablyError {
+  override readonly name = 'DuplicateJobError'
+
+  constructor(jobName: string) {
+    super('DUPLICATE_JOB', `A job named "${jobName}" is already registered. Job names must be unique.`)
+  }
+}
+
+/** One step name used twice in one execution. */
+export class DuplicateStepError extends DurablyError {
+  override readonly name = 'DuplicateStepError'
+
+  constructor(stepName: string, first: string, second: string) {
+    super(
+      'DUPLICATE_STEP',
+      `Step "${stepName}" was used twice in one execution: first ${first}, then ${second}. ` +
+        'Give each step a name of its own, for example with an id in it.',
+    )
+  }
+}
+
+/** A ctx call inside the body of a step. */
+export class NestedStepError extends DurablyError {
+  override readonly name = 'NestedStepError'
+
+  constructor(inner: string, outer: string) {
+    super(
+      'NESTED_STEP',
+      `Step "${inner}" was called inside the body of step "${outer}". Call it after that step instead.`,
+    )
+  }
+}
+
+/** The storage (or how it was set up) cannot do what was asked. */
+export class CapabilityMissingError extends DurablyError {
+  override readonly name = 'CapabilityMissingError'
+  readonly capability: string
+
+  constructor(capability: string, wanted: string) {
+    super('CAPABILITY_MISSING', `${wanted} needs a storage with "${capability}", and this one has none.`)
+    this.capability = capability
+  }
+}
+
+/** A live view of a run executed elsewhere needs its history in the database. */
+export class HistoryRequiredError extends DurablyError {
+  override readonly name = 'HistoryRequiredError'
+
+  constructor(what: string) {
+    super('HISTORY_REQUIRED', `${what} needs stored events: durably.use(withLogPersistence()).`)
+  }
+}
+
+/** The tables are missing or older than this code. */
+export class NotMigratedError extends DurablyError {
+  override readonly name = 'NotMigratedError'
+
+  constructor(found: number, wanted: number) {
+    const state = found === 0 ? 'has no durably tables' : `has schema version ${found}, this code needs ${wanted}`
+    super('NOT_MIGRATED', `The database ${state}. Call await durably.migrate() first.`)
+  }
+}
+
+/** The tables are so new that this code must not touch them. */
+export class SchemaTooNewError extends DurablyError {
+  override readonly name = 'SchemaTooNewError'
+
+  constructor(minReader: number, known: number) {
+    super(
+      'SCHEMA_TOO_NEW',
+      `The database asks for schema version ${minReader} or newer, this code knows ${known}. Update durably.`,
+    )
+  }
+}
+
+/** `migrate()` found something it does not own or cannot use. */
+export class MigrationError extends DurablyError {
+  override readonly name = 'MigrationError'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('MIGRATION_FAILED', message, options)
+  }
+}
+
+/** What went wrong with the database. */
+export type StorageErrorCode =
+  | 'STORAGE_BUSY'
+  | 'STORAGE_UNAVAILABLE'
+  | 'STORAGE_CLOSED'
+  | 'STORAGE_READONLY'
+  | 'STORAGE_FULL'
+  | 'STORAGE_CORRUPT'
+  | 'STORAGE_HELD'
+  | 'STORAGE_REJECTED'
+  | 'CONNECTION_HELD'
+  | 'TRANSACTION_TIMEOUT'
+
+/**
+ * The database could not do its work. Never the fault of a job and never recorded as one: the engine waits and tries
+ * again, except after `STORAGE_REJECTED`, which says that this very write will never be taken.
+ */
+export class StorageError extends DurablyError {
+  override readonly name = 'StorageError'
+  declare readonly code: StorageErrorCode
+
+  constructor(code: StorageErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options)
+  }
+}
+
+/** The connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */
+export class UnknownOutcomeError extends DurablyError {
+  override readonly name = 'UnknownOutcomeError'
+
+  constructor(what: string, options?: ErrorOptions) {
+    super('UNKNOWN_OUTCOME', `Whether ${what} happened is not known. Repeat it with the same idempotencyKey.`, options)
+  }
+}
+
+/** Why the execution of a run ends before its function does; `ended`: the function has settled. */
+export type InterruptionReason = 'cancelled' | 'timeout' | 'lease-lost' | 'shutdown' | 'ended'
+
+/** The reason of an aborted `ctx.signal`, and what ctx calls of an interrupted execution reject with. */
+export class InterruptionError extends DurablyError {
+  override readonly name = 'InterruptionError'
+  readonly reason: InterruptionReason
+
+  constructor(reason: InterruptionReason, runId: string) {
+    super(INTERRUPTION_CODES[reason], `Run ${runId} was interrupted: ${reason}.`)
+    this.reason = reason
+  }
+}
+
+const INTERRUPTION_CODES = {
+  cancelled: 'CANCELLED',
+  timeout: 'TIMEOUT',
+  'lease-lost': 'LEASE_LOST',
+  shutdown: 'SHUTDOWN',
+  ended: 'ENDED',
+} as const satisfies Record<InterruptionReason, string>
+
+/** A step that failed before, as a later execution of the same attempt gets it. */
+export class StepError extends DurablyError {
+  override readonly name = 'StepError'
+  readonly stepName: string
+  readonly originalName: string
+
+  constructor(stepName: string, message: string, detail: ErrorDetail | null) {
+    super(detail?.code ?? 'STEP_FAILED', message)
+    this.stepName = stepName
+    this.originalName = detail?.name ?? 'Error'
+  }
+}
+
+/** A `once` step was started and its outcome is not known. The job decides what that means. */
+export class InterruptedError extends DurablyError {
+  override readonly name = 'InterruptedError'
+  readonly stepName: string
+
+  constructor(stepName: string) {
+    super(
+      'INTERRUPTED',
+      `Step "${stepName}" runs at most once, was started, and its outcome was lost. It was not run again.`,
+    )
+    this.stepName = stepName
+  }
+}
+
+/** Throw it to say that trying again is useless. */
+export class PermanentError extends DurablyError {
+  override readonly name = 'PermanentError'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('PERMANENT', message, options)
+  }
+}
+
+/** The run that was waited for ended `failed`, or `timed_out` by a limit of its own. */
+export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
+  override readonly name = 'RunFailedError'
+  readonly run: TRun
+
+  constructor(run: TRun) {
+    super('RUN_FAILED', `Run ${run.id} ${run.status === 'timed_out' ? 'timed out' : 'failed'}: ${run.error}`)
+    this.run = run
+  }
+}
+
+interface EndedBadly {
+  readonly id: string
+  readonly status: RunStatus
+  readonly error: string | null
+}
+
+/** The run that was waited for was cancelled. */
+export class CancelledError extends DurablyError {
+  override readonly name = 'CancelledError'
+  readonly runId: string
+
+  constructor(runId: string) {
+    super('CANCELLED', `Run ${runId} was cancelled.`)
+    this.runId = runId
+  }
+}
+
+/** The time to wait for a run was over. The run goes on. */
+export class TimeoutError extends DurablyError {
+  override readonly name = 'TimeoutError'
+
+  constructor(message: string) {
+    super('TIMEOUT', message)
+  }
+}
+
+/** An instance that was closed. */
+export class ClosedError extends DurablyError {
+  override readonly name = 'ClosedError'
+
+  constructor() {
+    super('CLOSED', 'This durably instance was closed.')
+  }
+}
+
+const MAX_MESSAGE = 8 * 1024
+const MAX_STACK = 16 * 1024
+
+/** What is stored of anything thrown. Never throws itself, whatever the thing is. */
+export function describeError(thrown: unknown, stepName?: string): { message: string; detail: ErrorDetail } {
+  const name = readText(thrown, 'name') ?? 'NonError'
+  const code = readText(thrown, 'code')
+  const stack = readText(thrown, 'stack')
+  return {
+    message: cleanText(readText(thrown, 'message') ?? safeString(thrown), MAX_MESSAGE),
+    detail: {
+      name: cleanText(name, 200),
+      ...(code !== undefined && { code: cleanText(code, 200) }),
+      ...(stack !== undefined && { stack: cleanText(stack, MAX_STACK) }),
+      ...(stepName !== undefined && { stepName }),
+      ...(isValidationError(thrown) && { issues: thrown.issues.slice(0, 50) }),
+    },
+  }
+}
+
+function readText(thrown: unknown, key: 'name' | 'message' | 'code' | 'stack'): string | undefined {
+  if (typeof thrown !== 'object' || thrown === null) return undefined
+  try {
+    const value: unknown = (thrown as Record<string, unknown>)[key]
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const NO_TEXT = 'An error that cannot be turned into text'
+
+/** Even `instanceof` throws for a revoked proxy. */
+function isValidationError(thrown: unknown): thrown is ValidationError {
+  try {
+    return thrown instanceof ValidationError
+  } catch {
+    return false
+  }
+}
+
+function safeString(thrown: unknown): string {
+  try {
+    const text = typeof thrown === 'object' && thrown !== null ? JSON.stringify(thrown) : String(thrown)
+    return text ?? NO_TEXT
+  } catch {
+    return NO_TEXT
+  }
+}
+
+/** Databases refuse NUL and replace lone surrogates; neither may make the recording of an error fail. */
+export function cleanText(text: string, maxLength: number): string {
+  return text
+    .slice(0, maxLength)
+    .replaceAll('\0', '')
+    .replace(/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g, '\uFFFD')
+}

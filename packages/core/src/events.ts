@@ -1,0 +1,143 @@
+import { toInstant, type Clock } from './environment'
+import type { EventTemplate, Progress, WaitingFor } from './storage'
+
+/** What every event of a run carries. */
+interface OfRun {
+  readonly runId: string
+  readonly jobName: string
+}
+
+interface OfStep extends OfRun {
+  readonly stepName: string
+  readonly stepIndex: number
+}
+
+interface EventFields {
+  'run:trigger': OfRun & { readonly payload: unknown }
+  /** An idempotency key was used again; `payloadDiffers` says that it was for something else. */
+  'run:deduplicated': OfRun & { readonly idempotencyKey: string; readonly payloadDiffers: boolean }
+  'run:start': OfRun & { readonly payload: unknown }
+  'run:complete': OfRun & { readonly output: unknown; readonly duration: number }
+  'run:fail': OfRun & { readonly error: string; readonly failedStepName: string | null }
+  'run:timeout': OfRun & { readonly error: string }
+  /** `requested`: the run is still with its worker, which ends it. */
+  'run:cancel': OfRun & { readonly requested: boolean }
+  /** By hand, or by the retry policy after an error. */
+  'run:retry': OfRun & { readonly byHand: boolean; readonly error: string | null }
+  'run:suspend': OfRun & { readonly waitingFor: WaitingFor }
+  'run:unpark': OfRun
+  /** Given back by a worker that stops: not a crash. */
+  'run:release': OfRun
+  /** Taken from a worker that is gone; pending again. */
+  'run:recover': OfRun
+  'run:progress': OfRun & { readonly progress: Progress }
+  'run:delete': OfRun
+  'step:start': OfStep
+  'step:complete': OfStep & { readonly output: unknown; readonly duration: number }
+  'step:fail': OfStep & { readonly error: string }
+  'step:chunk': OfStep & { readonly chunk: unknown }
+  'step:restart': OfStep
+  /** The job returned while this step was still running; the run waits for it. */
+  'step:unawaited': OfStep
+  'log:write': {
+    readonly runId: string
+    readonly stepName: string | null
+    readonly level: 'info' | 'warn' | 'error'
+    readonly message: string
+    readonly data: unknown
+  }
+  /** Due runs of a job that this worker does not know. They stay pending for a worker that does. */
+  'job:unknown': { readonly jobName: string }
+  /** The worker met trouble with its storage and goes on. */
+  'worker:error': { readonly workerId: string; readonly during: string; readonly error: string; readonly code: string }
+  'worker:lease-lost': OfRun & { readonly workerId: string }
+}
+
+/** The `type` of an event. */
+export type EventType = keyof EventFields
+
+/** An event before it is numbered. */
+export type EventInput<T extends EventType = EventType> = {
+  [Type in T]: { readonly type: Type } & EventFields[Type]
+}[T]
+
+interface Numbered {
+  readonly timestamp: string
+  /** Firing order in this process, from 1. */
+  readonly sequence: number
+  /** The event's number in the run's stored history; absent when it is not stored. */
+  readonly seq?: number
+}
+
+/** Every event, discriminated by `type`. */
+export type DurablyEvent<T extends EventType = EventType> = { [Type in T]: EventInput<Type> & Numbered }[T]
+
+/** A worker began to execute a run. */
+export type RunStartEvent = DurablyEvent<'run:start'>
+/** A run completed. */
+export type RunCompleteEvent = DurablyEvent<'run:complete'>
+/** A run failed. */
+export type RunFailEvent = DurablyEvent<'run:fail'>
+/** A body is about to run. */
+export type StepStartEvent = DurablyEvent<'step:start'>
+/** The result of a step was stored. */
+export type StepCompleteEvent = DurablyEvent<'step:complete'>
+/** The failure of a step was stored. */
+export type StepFailEvent = DurablyEvent<'step:fail'>
+/** A job logged a line. */
+export type LogWriteEvent = DurablyEvent<'log:write'>
+
+/** Which events a listener takes is known by the type it is kept under. */
+type Listener = (event: never) => unknown
+
+export interface Emitter {
+  on<T extends EventType>(type: T, listener: (event: DurablyEvent<T>) => void): () => void
+  hears(type: EventType): boolean
+  /** Delivers at once. A listener that throws or rejects disturbs nobody: its error goes to `onListenerError`. */
+  emit(event: EventInput, seq?: number): void
+}
+
+export function createEmitter(clock: Clock, onListenerError: (error: unknown, type: EventType) => void): Emitter {
+  const listeners = new Map<EventType, readonly Listener[]>()
+  let sequence = 0
+  return {
+    on(type, listener) {
+      // Of its own, so that the same function can listen twice.
+      const added: Listener = (event: never) => listener(event)
+      listeners.set(type, [...(listeners.get(type) ?? []), added])
+      return () => {
+        listeners.set(
+          type,
+          (listeners.get(type) ?? []).filter((each) => each !== added),
+        )
+      }
+    },
+    hears: (type) => (listeners.get(type)?.length ?? 0) > 0,
+    emit(input, seq) {
+      sequence += 1
+      const hearing = listeners.get(input.type)
+      if (hearing === undefined || hearing.length === 0) return
+      const event = {
+        ...input,
+        timestamp: toInstant(clock.now()),
+        sequence,
+        ...(seq !== undefined && { seq }),
+      }
+      for (const listener of hearing) {
+        try {
+          const result = listener(event as never)
+          if (result instanceof Promise) result.catch((error: unknown) => onListenerError(error, input.type))
+        } catch (error) {
+          onListenerError(error, input.type)
+        }
+      }
+    },
+  }
+}
+
+/** What is stored of an event: run and job are the row's own, and so is the payload of the run. */
+export function toTemplate(event: EventInput): EventTemplate {
+  const { type, ...fields } = event
+  const { runId: _runId, jobName: _jobName, payload: _payload, ...own } = fields as Record<string, unknown>
+  return { type, payload: JSON.stringify(own) }
+}

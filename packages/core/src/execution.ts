@@ -1,0 +1,240 @@
+import type { BodyScope } from './body-scope'
+import type { CommitLine } from './commits'
+import { createContext, createLogs, createProgress } from './context'
+import { ask, isWatched, reportTrouble, troubleDelayMs, type Engine } from './engine'
+import type { InterruptionReason } from './errors'
+import { createInterruption, type Interruption } from './interruption'
+import type { LeaseKeeper } from './lease'
+import { conclude, encodeOutput, type Conclusion } from './outcome'
+import { RunWriter } from './run-writer'
+import { NO_ATTEMPT, type OpenBody, type RecordedStep, type StepScope } from './step-run'
+import type { CommitAnswer, Lease, RenewAnswer, RunRecord, StepRecord } from './storage'
+import { decodeValue } from './values'
+
+/** One run in the hands of this worker, from its claim to the commit that ends the hold. */
+export interface Execution {
+  readonly runId: string
+  readonly leaseEpoch: number
+  interrupt(reason: InterruptionReason, graceMs?: number): void
+  /** Settles when nothing more will be done or written for it. Never rejects. */
+  readonly done: Promise<void>
+}
+
+export interface ExecutionParams {
+  readonly engine: Engine
+  readonly line: CommitLine
+  readonly leases: LeaseKeeper
+  readonly bodyScope: BodyScope<OpenBody>
+  readonly run: RunRecord
+  /** When the claim was sent, by the worker's own clock. */
+  readonly claimedAt: number
+}
+
+export function startExecution(params: ExecutionParams): Execution {
+  const { engine, line, leases, run } = params
+  const interruption = createInterruption(engine.environment.clock, run.id)
+  const hold = { lost: false, finishing: false }
+
+  function noteAnswer(answer: CommitAnswer | RenewAnswer): void {
+    if (!answer.kept) noteLost()
+    else if (answer.cancelRequested) interruption.interrupt('cancelled')
+  }
+
+  function noteLost(): void {
+    if (hold.lost) return
+    hold.lost = true
+    const { workerId } = engine.options
+    engine.events.emit({ type: 'worker:lease-lost', runId: run.id, jobName: run.jobName, workerId })
+    interruption.interrupt('lease-lost')
+  }
+
+  /** Once the last commit is on its way, only its own answer tells: it may be what a renewal finds nothing after. */
+  function noteRenewal(answer: RenewAnswer): void {
+    if (answer.kept || !hold.finishing) noteAnswer(answer)
+  }
+
+  const lease = leaseOf(run)
+  const held = leases.hold({
+    lease,
+    claimedAt: params.claimedAt,
+    onAnswer: noteRenewal,
+    onOutOfTouch: () => interruption.interrupt('lease-lost'),
+  })
+  const writer = new RunWriter({
+    engine,
+    line,
+    lease,
+    onAnswer(answer, sentAt) {
+      held.extendedAt(sentAt)
+      noteAnswer(answer)
+    },
+    // Nothing of this execution can be stored any more. The lease runs out and the run is recovered, as after a crash.
+    onRejected() {
+      hold.lost = true
+      interruption.interrupt('lease-lost')
+      held.drop()
+    },
+  })
+  const drop = () => {
+    interruption.dispose()
+    held.drop()
+  }
+  const done = runToEnd({ ...params, interruption, writer, hold }).then(drop, (error: unknown) => {
+    reportTrouble(engine, error, `run ${run.id}`)
+    drop()
+  })
+  return { runId: run.id, leaseEpoch: run.leaseEpoch, interrupt: interruption.interrupt, done }
+}
+
+interface RunningExecution extends ExecutionParams {
+  readonly interruption: Interruption
+  readonly writer: RunWriter
+  readonly hold: { lost: boolean; finishing: boolean }
+}
+
+async function runToEnd(execution: RunningExecution): Promise<void> {
+  const { engine, run, interruption } = execution
+  const { clock } = engine.environment
+  const startedAt = clock.monotonic()
+  const payload = isWatched(engine, 'run:start') ? decodeValue(run.payload) : undefined
+  const start = { type: 'run:start', runId: run.id, jobName: run.jobName, payload } as const
+  engine.events.emit(start, engine.plugins.recordsEvent('run:start') ? run.lastEventSequence : undefined)
+  const callOffDeadline = watchDeadline(execution)
+  const scope = createScope(execution, await loadSteps(execution))
+  const conclusion: Conclusion =
+    interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }
+  callOffDeadline()
+  if (execution.hold.lost) return
+  const reason = interruption.reason()
+  interruption.end()
+  const durationMs = Math.round(clock.monotonic() - startedAt)
+  const ending = conclude({ engine, run, conclusion, reason, stepOfError: scope.stepOfError, durationMs })
+  execution.hold.finishing = true
+  const answer = await execution.writer.finish(ending.outcome)
+  if (answer.kept) ending.announce(answer)
+}
+
+/** The storage says at the claim how far away the deadline is; from there on the worker's own timer is good enough. */
+function watchDeadline({ engine, run, claimedAt, interruption }: RunningExecution): () => void {
+  if (run.deadlineAt === null || run.heartbeatAt === null) return () => {}
+  const { clock } = engine.environment
+  const leftMs = Date.parse(run.deadlineAt) - Date.parse(run.heartbeatAt) - (clock.monotonic() - claimedAt)
+  if (leftMs > 0) return clock.schedule(leftMs, () => interruption.interrupt('timeout'))
+  interruption.interrupt('timeout')
+  return () => {}
+}
+
+/** A first execution has none, and does not ask. */
+async function loadSteps({ engine, run, interruption }: RunningExecution): Promise<readonly StepRecord[]> {
+  if (run.leaseEpoch === 1) return []
+  for (let tries = 1; interruption.reason() === null; tries++) {
+    try {
+      return await ask(engine, (storage) => storage.getSteps(run.id))
+    } catch (error) {
+      reportTrouble(engine, error, 'read steps')
+      const pause = new Promise<void>((resolve) =>
+        engine.environment.clock.schedule(troubleDelayMs(engine, tries), resolve),
+      )
+      await Promise.race([pause, interruption.expired])
+    }
+  }
+  return []
+}
+
+function createScope(execution: RunningExecution, steps: readonly StepRecord[]): StepScope {
+  const { engine, run, writer, interruption, bodyScope } = execution
+  const recorded = new Map<string, RecordedStep>()
+  const failed = new Map<string, RecordedStep>()
+  const failures = new Map<string, number>()
+  for (const step of steps) {
+    if (step.status !== 'failed') recorded.set(step.name, step)
+    else if (step.attempt !== NO_ATTEMPT) {
+      failures.set(step.name, (failures.get(step.name) ?? 0) + 1)
+      if (step.attempt >= (failed.get(step.name)?.attempt ?? 0)) failed.set(step.name, step)
+    }
+  }
+  return {
+    engine,
+    run,
+    writer,
+    interruption,
+    bodyScope,
+    recorded,
+    failed,
+    failures,
+    openCalls: new Map(),
+    bodies: new Map(),
+    pass: { names: new Map() },
+    completedSteps: run.currentStepIndex,
+    stepOfError: new Map(),
+    logFor: createLogs(execution),
+    progress: createProgress(execution),
+  }
+}
+
+/** Runs the job function to its end, or until the grace after an interruption is over. */
+async function perform(execution: RunningExecution, scope: StepScope): Promise<Conclusion> {
+  const { interruption } = execution
+  const settled = settleJob(execution, scope)
+  const conclusion = await Promise.race([settled, abandonment(execution, scope)])
+  if (conclusion.kind === 'threw') interruption.interrupt('ended')
+  if (interruption.reason() !== null) await Promise.race([bodiesSettled(scope), interruption.expired])
+  return conclusion
+}
+
+/** The job function with everything that belongs to it: steps that nobody awaited, and the check of its output. */
+async function settleJob({ engine, run, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
+  const payload = decodeValue(run.payload)
+  const info = { runId: run.id, jobName: run.jobName, payload, attempt: run.attempt, signal: interruption.signal }
+  const job = engine.jobs.get(run.jobName)
+  try {
+    const value = await engine.plugins.aroundRun(info, async () => {
+      scope.pass = { names: new Map() }
+      return job?.execute(createContext(scope), payload)
+    })
+    await openCallsSettled(scope)
+    return await encodeOutput(engine, run.jobName, value)
+  } catch (error) {
+    return isOwnInterruption(error, interruption) ? { kind: 'abandoned' } : { kind: 'threw', error }
+  }
+}
+
+function isOwnInterruption(error: unknown, interruption: Interruption): boolean {
+  return interruption.signal.aborted && error === interruption.signal.reason
+}
+
+/** After a shutdown the job function waits for ever on its next ctx call: it is enough that no body is running. */
+async function abandonment({ engine, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
+  const interrupted = new Promise<void>((resolve) => {
+    if (interruption.signal.aborted) resolve()
+    else interruption.signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  await interrupted
+  if (interruption.reason() === 'shutdown') {
+    await Promise.race([bodiesSettled(scope), interruption.expired])
+    await new Promise<void>((resolve) => engine.environment.clock.schedule(0, resolve))
+  } else await interruption.expired
+  return { kind: 'abandoned' }
+}
+
+async function bodiesSettled(scope: StepScope): Promise<void> {
+  await Promise.allSettled(scope.bodies.values())
+}
+
+/** Steps that nobody awaited belong to the run all the same. */
+async function openCallsSettled(scope: StepScope): Promise<void> {
+  const { engine, run, openCalls } = scope
+  while (openCalls.size > 0) {
+    const open = [...openCalls]
+    for (const [stepIndex, { stepName }] of open) {
+      const event = { type: 'step:unawaited', runId: run.id, jobName: run.jobName, stepName, stepIndex } as const
+      scope.writer.ride(event)
+      engine.events.emit(event)
+    }
+    await Promise.all(open.map(([, { call }]) => call))
+  }
+}
+
+export function leaseOf(run: RunRecord): Lease {
+  return { runId: run.id, epoch: run.leaseEpoch, token: run.claimToken ?? '', leaderEpoch: run.leaderEpoch }
+}

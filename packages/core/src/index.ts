@@ -1,0 +1,117 @@
+export { systemClock, type Clock, type Environment } from './environment'
+export type { JobContext } from './context'
+export { defineJob, type JobDefinition, type JobOptions } from './define-job'
+export { createDurably, type Durably, type Health, type ScopedDurably } from './durably'
+export {
+  CancelledError,
+  CapabilityMissingError,
+  ClosedError,
+  ConflictError,
+  DuplicateJobError,
+  DuplicateStepError,
+  DurablyError,
+  HistoryRequiredError,
+  InterruptedError,
+  InterruptionError,
+  InvalidOptionError,
+  MigrationError,
+  NestedStepError,
+  NotFoundError,
+  NotMigratedError,
+  PayloadTooLargeError,
+  PermanentError,
+  RunFailedError,
+  SchemaTooNewError,
+  SerializationError,
+  StepError,
+  StorageError,
+  TimeoutError,
+  UnknownOutcomeError,
+  ValidationError,
+  type InterruptionReason,
+  type StorageErrorCode,
+  type ValidationIssue,
+} from './errors'
+export type {
+  DurablyEvent,
+  EventInput,
+  EventType,
+  LogWriteEvent,
+  RunCompleteEvent,
+  RunFailEvent,
+  RunStartEvent,
+  StepCompleteEvent,
+  StepFailEvent,
+  StepStartEvent,
+} from './events'
+export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
+export {
+  ENDED_STATUSES,
+  GUARDS,
+  isEnded,
+  LIFECYCLE,
+  RUN_STATUSES,
+  type EndedStatus,
+  type Guard,
+  type Lifecycle,
+  type RunStatus,
+  type Transition,
+  type TransitionName,
+} from './lifecycle'
+export { createMemoryStorage } from './memory/memory-storage'
+export type { DurablyOptions } from './options'
+export type { Plugin, RecordedHistory, RunInfo, StepInfo } from './plugin'
+export type { Logger } from './reporter'
+export { CRASH_BACKOFF, crashBackoffMs } from './retry'
+export type { CompletedRun, Run, Step, TriggeredRun } from './run'
+export type { PurgeOptions, RunCommands } from './commands'
+export type { Log, PageOptions, RunFilter, RunReads, StoredEvent } from './runs'
+export type { StandardSchema } from './schema'
+export type { RunStepOptions, StepBody, StepLog, StepTools } from './step-run'
+export type {
+  Capability,
+  ClaimParams,
+  CommandAnswer,
+  CommitAnswer,
+  EnqueueAnswer,
+  ErrorDetail,
+  EventRecord,
+  EventStorage,
+  EventTail,
+  EventTemplate,
+  Hint,
+  Instant,
+  Json,
+  Lease,
+  LogRecord,
+  LogStorage,
+  NewLog,
+  NewRun,
+  NewSignal,
+  NextDue,
+  Outcome,
+  Progress,
+  PurgeParams,
+  RecoverParams,
+  RenewAnswer,
+  RunCommand,
+  RunCommit,
+  RunQuery,
+  RunRecord,
+  Scope,
+  SignalAnswer,
+  SignalRecord,
+  SignalStorage,
+  StatusCounts,
+  StepKind,
+  StepRecord,
+  StepStatus,
+  StepWrite,
+  Storage,
+  TransactionStorage,
+  WaitingFor,
+  WatchStorage,
+} from './storage'
+export type { TriggerOptions } from './trigger'
+export type { WaitOptions } from './waits'
+export type { DrainOptions, DrainResult, StopOptions, WorkerState } from './worker'

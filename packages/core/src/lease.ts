@@ -1,0 +1,78 @@
+import { ask, reportTrouble, type Engine } from './engine'
+import type { Lease, RenewAnswer } from './storage'
+
+/**
+ * A lease makes one worker the only one that may commit for a run. The storage decides who holds it; what is kept here
+ * is the worker's own, more pessimistic view: when it last sent a renewal that was answered. Past that time plus the
+ * lease (less one heartbeat) it stops the execution by itself, without asking anyone.
+ */
+export interface HeldLease {
+  readonly lease: Lease
+  readonly claimedAt: number
+  /** The storage answered that the lease was lost, or that somebody wants the run cancelled. */
+  readonly onAnswer: (answer: RenewAnswer) => void
+  /** Not renewed for so long that someone else may own the run by now. */
+  readonly onOutOfTouch: () => void
+}
+
+export interface LeaseKeeper {
+  hold(held: HeldLease): { extendedAt(sentAt: number): void; drop(): void }
+  heldRunIds(): readonly string[]
+  /** Renews everything at once; false when the storage did not answer. */
+  renew(): Promise<boolean>
+  /** Aborts what was not renewed in time. */
+  checkTouch(): void
+}
+
+export function createLeaseKeeper(engine: Engine): LeaseKeeper {
+  const { clock } = engine.environment
+  const { leaseMs, heartbeatIntervalMs } = engine.options
+  const patienceMs = Math.max(leaseMs - heartbeatIntervalMs, leaseMs / 2)
+  const all = new Map<HeldLease, number>()
+  let renewing: Promise<boolean> | null = null
+
+  async function renewAll(): Promise<boolean> {
+    const held = [...all.keys()]
+    if (held.length === 0) return true
+    const sentAt = clock.monotonic()
+    try {
+      const leases = held.map((each) => each.lease)
+      const answers = await ask(engine, (storage) => storage.renew(leases, leaseMs))
+      held.forEach((each, index) => {
+        const answer = answers[index]
+        if (answer === undefined || !all.has(each)) return
+        if (answer.kept) all.set(each, sentAt)
+        each.onAnswer(answer)
+      })
+      return true
+    } catch (error) {
+      reportTrouble(engine, error, 'renew')
+      return false
+    }
+  }
+
+  return {
+    hold(held) {
+      all.set(held, held.claimedAt)
+      // The answer to the claim may have come after the lease.
+      if (clock.monotonic() - held.claimedAt > patienceMs) held.onOutOfTouch()
+      return {
+        extendedAt(sentAt) {
+          if (all.has(held)) all.set(held, sentAt)
+        },
+        drop: () => void all.delete(held),
+      }
+    },
+    heldRunIds: () => [...all.keys()].map((held) => held.lease.runId),
+    renew() {
+      renewing ??= renewAll().finally(() => {
+        renewing = null
+      })
+      return renewing
+    },
+    checkTouch() {
+      const now = clock.monotonic()
+      for (const [held, extendedAt] of all) if (now - extendedAt > patienceMs) held.onOutOfTouch()
+    },
+  }
+}

@@ -1,0 +1,141 @@
+import { describe, expect, it } from 'vitest'
+import type { NewRun, RunRecord, Storage } from '../storage'
+import { newLog, newRun, outcomeOf, runCommit, stepWrite, template } from '../testing/contract/builders'
+import { createMemoryStorage } from './memory-storage'
+import type { MemoryStorage } from './memory-storage'
+
+async function claimOne(storage: Storage, jobs: readonly string[] = ['job']): Promise<RunRecord> {
+  const params = { workerId: 'w', claimToken: 'token', jobs, limit: 1, leaseMs: 60_000, events: [] }
+  const [run] = await storage.claim(params)
+  if (run === undefined) throw new Error('There was no run to claim.')
+  return run
+}
+
+async function end(storage: Storage, { id, leaseEpoch }: RunRecord): Promise<void> {
+  const lease = { runId: id, epoch: leaseEpoch, token: 'token', leaderEpoch: null }
+  const outcome = outcomeOf('complete', { events: [template('run:complete')] })
+  await storage.commit([runCommit({ lease, commitNo: 1 }, { steps: [stepWrite()], logs: [newLog()], outcome })])
+}
+
+async function endNew(storage: Storage, over: Partial<NewRun> = {}): Promise<string> {
+  await storage.enqueue([newRun({ jobName: 'ending', ...over })])
+  const run = await claimOne(storage, ['ending'])
+  await end(storage, run)
+  return run.id
+}
+
+async function idsLeft(storage: Storage): Promise<string[]> {
+  return (await storage.getRuns({})).map(({ id }) => id).sort()
+}
+
+const retry = (runId: string) => ({ kind: 'retry', runId, events: [] }) as const
+
+describe('keepEnded', () => {
+  it('drops the oldest ended runs with all that belongs to them', async () => {
+    const storage = createMemoryStorage({ keepEnded: 2 })
+    const ids = []
+    for (let index = 0; index < 5; index++) ids.push(await endNew(storage))
+    expect(await idsLeft(storage)).toEqual(ids.slice(3))
+    expect(await storage.getSteps(ids[0] ?? '')).toEqual([])
+    expect(await storage.events.getEvents(ids[0] ?? '', {})).toEqual([])
+    expect(await storage.logs.getLogs(ids[0] ?? '', {})).toEqual([])
+    expect((await storage.counts({})).completed).toBe(2)
+  })
+
+  it('frees the idempotency key of what it drops', async () => {
+    const storage = createMemoryStorage({ keepEnded: 1 })
+    await endNew(storage, { idempotencyKey: 'k' })
+    const again = () =>
+      storage.enqueue([newRun({ jobName: 'ending', idempotencyKey: 'k', start: { afterMs: 60_000 } })])
+    expect((await again())[0]?.created).toBe(false)
+    await endNew(storage)
+    expect((await again())[0]?.created).toBe(true)
+  })
+
+  it('never drops a run that has not ended', async () => {
+    const storage = createMemoryStorage({ keepEnded: 0 })
+    await storage.enqueue([newRun(), newRun()])
+    const running = await claimOne(storage)
+    for (let index = 0; index < 3; index++) await endNew(storage)
+    expect((await idsLeft(storage)).length).toBe(2)
+    await end(storage, running)
+    expect((await idsLeft(storage)).length).toBe(1)
+  })
+
+  it('counts a run that was retried or removed no more', async () => {
+    const storage = createMemoryStorage({ keepEnded: 2 })
+    const [retried, removed] = [await endNew(storage), await endNew(storage)]
+    await storage.command({ kind: 'remove', runId: removed })
+    // A completed run cannot be retried: take one that failed.
+    expect((await storage.command(retry(retried))).applied).toBe(false)
+    const failed = newRun({ jobName: 'failing' })
+    await storage.enqueue([failed])
+    await storage.command({ kind: 'cancel', runId: failed.id, events: { cancelled: [], requested: [] } })
+    expect((await storage.command(retry(failed.id))).applied).toBe(true)
+    const next = await endNew(storage)
+    expect(await idsLeft(storage)).toEqual([retried, failed.id, next].sort())
+  })
+
+  it('gives a run that ends a second time its new place', async () => {
+    const storage = createMemoryStorage({ keepEnded: 2 })
+    const first = newRun({ jobName: 'first' })
+    const cancel = { kind: 'cancel', runId: first.id, events: { cancelled: [], requested: [] } } as const
+    await storage.enqueue([first])
+    await storage.command(cancel)
+    const second = await endNew(storage)
+    await storage.command(retry(first.id))
+    await storage.command(cancel)
+    const third = await endNew(storage)
+    expect(await idsLeft(storage)).toEqual([first.id, third].sort())
+    expect(await storage.getRun(second)).toBeNull()
+  })
+
+  it('keeps the children of a parent that has not ended', async () => {
+    const storage = createMemoryStorage({ keepEnded: 1 })
+    await storage.enqueue([newRun()])
+    const parent = await claimOne(storage)
+    const children = []
+    for (let index = 0; index < 4; index++) children.push(await endNew(storage, { parentRunId: parent.id }))
+    await endNew(storage)
+    const other = await endNew(storage)
+    expect(await idsLeft(storage)).toEqual([parent.id, ...children, other].sort())
+    await storage.command({ kind: 'remove', runId: children[0] ?? '' })
+    await end(storage, parent)
+    expect(await idsLeft(storage)).toEqual([parent.id])
+  })
+
+  it('does not grow with runs that end and are removed', async () => {
+    const storage = createMemoryStorage({ keepEnded: 10 })
+    for (let index = 0; index < 500; index++) {
+      await storage.command({ kind: 'remove', runId: await endNew(storage) })
+    }
+    for (let index = 0; index < 12; index++) await endNew(storage)
+    expect((await idsLeft(storage)).length).toBe(10)
+  })
+})
+
+describe('cost of a claim', () => {
+  async function claimAndEnd(storage: MemoryStorage, rounds: number): Promise<number> {
+    const started = performance.now()
+    for (let round = 0; round < rounds; round++) await end(storage, await claimOne(storage))
+    return performance.now() - started
+  }
+
+  async function filled(over: Partial<NewRun>, count: number): Promise<MemoryStorage> {
+    const storage = createMemoryStorage()
+    await storage.enqueue(Array.from({ length: count }, () => newRun({ priority: 1, ...over })))
+    if (count > 0) await claimOne(storage).catch(() => null)
+    await storage.enqueue(Array.from({ length: 2000 }, () => newRun()))
+    return storage
+  }
+
+  it('does not depend on how many runs are blocked or not due', async () => {
+    const empty = await filled({}, 0)
+    const blocked = await filled({ concurrencyKey: 'key' }, 50_000)
+    const later = await filled({ start: { afterMs: 3_600_000 } }, 50_000)
+    const base = await claimAndEnd(empty, 1000)
+    // Walking 50,000 runs for each claim would take a hundred times as long and more.
+    expect(await claimAndEnd(blocked, 1000)).toBeLessThan(20 * base + 200)
+    expect(await claimAndEnd(later, 1000)).toBeLessThan(20 * base + 200)
+  })
+})

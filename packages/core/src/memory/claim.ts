@@ -1,0 +1,43 @@
+import type { ClaimParams, RunRecord } from '../storage'
+import { copyOf } from './memory'
+import type { Memory } from './memory'
+import type { RunEntry } from './run-entry'
+import type { RunChange } from './run-table'
+
+export function claim(memory: Memory, params: ClaimParams): RunRecord[] {
+  if (params.repeat === true) return claimedBefore(memory, params.claimToken)
+  const claimed: RunRecord[] = []
+  while (claimed.length < params.limit) {
+    const entry = memory.table.queue.first(params.jobs, memory.clock.now())
+    if (entry === undefined) break
+    claimed.push(copyOf(claimOne(memory, entry, params)))
+  }
+  return claimed
+}
+
+function claimOne({ table, clock }: Memory, entry: RunEntry, params: ClaimParams): RunRecord {
+  const { record } = entry
+  const now = clock.now()
+  const { claimToken, workerId, leaseMs } = params
+  const leaseUntil = clock.in(leaseMs)
+  entry.lease = { token: claimToken, ownerId: workerId, until: leaseUntil }
+  const change: RunChange = {
+    status: 'running',
+    claimToken,
+    ownerId: workerId,
+    leaseUntil,
+    leaseEpoch: record.leaseEpoch + 1,
+    leaderEpoch: null,
+    commitNo: 0,
+    waitingFor: null,
+    concurrencySlot: table.queue.slotFor(record),
+    heartbeatAt: now,
+    startedAt: record.startedAt ?? now,
+    deadlineAt: record.deadlineAt ?? (record.timeoutMs === null ? null : clock.in(record.timeoutMs)),
+  }
+  return table.change(entry, change, params.events)
+}
+
+function claimedBefore({ table }: Memory, claimToken: string): RunRecord[] {
+  return [...table.running].filter(({ record }) => record.claimToken === claimToken).map(({ record }) => copyOf(record))
+}

@@ -1,0 +1,82 @@
+import type { CommitAnswer, RunCommit, RunRecord, StepWrite } from '../storage'
+import { checkConflicts, enqueueOne } from './enqueue'
+import { mayCommit, wasApplied } from './fence'
+import { departure } from './leave'
+import { frozenCopy } from './memory'
+import type { Memory } from './memory'
+import type { RunEntry } from './run-entry'
+import type { RunChange } from './run-table'
+
+const LOST = Object.freeze({ kept: false })
+
+/** All that can be refused is refused before the first commit is applied. */
+export function commit(memory: Memory, commits: readonly RunCommit[]): CommitAnswer[] {
+  for (const one of commits) check(memory, one)
+  return commits.map((one) => commitOne(memory, one))
+}
+
+function check(memory: Memory, one: RunCommit): void {
+  const entry = memory.table.find(one.lease.runId)
+  if (entry === undefined || !mayCommit(memory, entry, one)) return
+  entry.steps.check(one.steps)
+  checkConflicts(
+    memory,
+    one.steps.flatMap(({ child }) => child ?? []),
+  )
+}
+
+function commitOne(memory: Memory, one: RunCommit): CommitAnswer {
+  const entry = memory.table.find(one.lease.runId)
+  if (entry === undefined) return LOST
+  if (mayCommit(memory, entry, one)) return kept(apply(memory, entry, one), childIds(entry, one.steps))
+  return wasApplied(entry, one) ? kept(entry.record, childIds(entry, one.steps)) : LOST
+}
+
+function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
+  const { record } = entry
+  for (const step of one.steps) writeStep(memory, entry, step)
+  for (const log of one.logs) entry.logs.push(frozenCopy({ ...log, runId: record.id }))
+  if (one.consumedSignals.length > 0) {
+    entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
+  }
+  const left = one.outcome === null ? stay(memory, entry, one) : departure(memory, entry, one.outcome)
+  return memory.table.change(entry, { ...progressOf(memory, record, one), ...left.change }, [
+    ...one.events,
+    ...left.events,
+  ])
+}
+
+function writeStep(memory: Memory, entry: RunEntry, step: StepWrite): void {
+  const { id: runId, leaseEpoch } = entry.record
+  const output = step.child === null ? step.output : JSON.stringify(enqueueOne(memory, step.child).entry.record.id)
+  entry.steps.write(step, output, { runId, leaseEpoch, clock: memory.clock })
+}
+
+function progressOf({ clock }: Memory, record: RunRecord, one: RunCommit): RunChange {
+  const hasNewStep = one.steps.some(({ status }) => status !== 'started')
+  return {
+    commitNo: one.commitNo,
+    heartbeatAt: clock.now(),
+    currentStepIndex: one.currentStepIndex ?? record.currentStepIndex,
+    progress: one.progress === null ? record.progress : frozenCopy(one.progress),
+    crashCount: hasNewStep ? 0 : record.crashCount,
+  }
+}
+
+function stay({ clock }: Memory, entry: RunEntry, { leaseMs }: RunCommit) {
+  const leaseUntil = clock.in(leaseMs)
+  if (entry.lease !== null) entry.lease = { ...entry.lease, until: leaseUntil }
+  return { change: { leaseUntil }, events: [] }
+}
+
+function childIds(entry: RunEntry, steps: readonly StepWrite[]): string[] {
+  return steps.flatMap(({ id, child }) => {
+    if (child === null) return []
+    const output = entry.steps.get(id)?.output ?? null
+    return [output === null ? child.id : String(JSON.parse(output))]
+  })
+}
+
+function kept({ status, lastEventSequence, wakes, cancelRequestedAt }: RunRecord, children: string[]): CommitAnswer {
+  return { kept: true, status, seq: lastEventSequence, wakes, cancelRequested: cancelRequestedAt !== null, children }
+}

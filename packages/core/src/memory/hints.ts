@@ -1,0 +1,41 @@
+import type { Hint, WatchStorage } from '../storage'
+
+/** Collects what a write changed and tells it once the write is done. */
+export class Hints implements WatchStorage {
+  readonly #listeners = new Set<(hint: Hint) => void>()
+  readonly #changed = new Set<string>()
+  #runsDue = false
+
+  subscribe(listener: (hint: Hint) => void): () => void {
+    // A function of its own, so that one listener subscribed twice is two subscriptions.
+    const own = (hint: Hint) => listener(hint)
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+
+  noteChanged(runId: string): void {
+    if (this.#listeners.size > 0) this.#changed.add(runId)
+  }
+
+  noteDue(): void {
+    this.#runsDue = true
+  }
+
+  flush(): void {
+    if (this.#changed.size === 0 && !this.#runsDue) return
+    const hints: Hint[] = [...this.#changed].map((runId) => ({ kind: 'run', runId }))
+    if (this.#runsDue) hints.push({ kind: 'runs' })
+    this.#changed.clear()
+    this.#runsDue = false
+    for (const hint of hints) for (const listener of this.#listeners) tell(listener, hint)
+  }
+}
+
+/** The write has happened: a listener that throws must not make it look as if it had not. */
+function tell(listener: (hint: Hint) => void, hint: Hint): void {
+  try {
+    listener(hint)
+  } catch {
+    // A hint may be lost.
+  }
+}

@@ -1,0 +1,83 @@
+import { isEnded } from '../lifecycle'
+import type { RunStatus } from '../lifecycle'
+import type { EventTemplate, Outcome } from '../storage'
+import { earliest } from './clock'
+import { frozenCopy } from './memory'
+import type { Memory } from './memory'
+import type { RunEntry } from './run-entry'
+import type { RunChange } from './run-table'
+
+export interface Departure {
+  readonly change: RunChange
+  readonly events: readonly EventTemplate[]
+}
+
+/** How a run looks that its holder leaves; `cancelled` whatever the outcome when that was asked for. */
+export function departure(memory: Memory, entry: RunEntry, outcome: Outcome): Departure {
+  if (entry.record.cancelRequestedAt !== null) {
+    return { change: asCancelled(memory, entry), events: outcome.eventsIfCancelled }
+  }
+  return { change: changeOf(memory, entry, outcome), events: outcome.events }
+}
+
+/** What goes with the lease. The slot stays only with a pending run that asked for it. */
+export function leaveRunning({ clock }: Memory, { record }: RunEntry, status: RunStatus): RunChange {
+  const keepsSlot = status === 'pending' && record.holdKeyWhileWaiting
+  return {
+    ...{ status, ownerId: null, claimToken: null, leaseUntil: null, waitingFor: null },
+    concurrencySlot: keepsSlot ? record.concurrencySlot : null,
+    finishedAt: isEnded(status) ? clock.now() : null,
+  }
+}
+
+export function asCancelled(memory: Memory, entry: RunEntry): RunChange {
+  return { ...leaveRunning(memory, entry, 'cancelled'), output: null }
+}
+
+function changeOf(memory: Memory, entry: RunEntry, outcome: Outcome): RunChange {
+  switch (outcome.kind) {
+    case 'complete': {
+      const { output } = outcome
+      return { ...leaveRunning(memory, entry, 'completed'), output, error: null, errorDetail: null }
+    }
+    case 'fail':
+      return { ...leaveRunning(memory, entry, 'failed'), error: outcome.error, errorDetail: frozenCopy(outcome.detail) }
+    case 'timeOut':
+      return {
+        ...leaveRunning(memory, entry, 'timed_out'),
+        error: outcome.error,
+        errorDetail: frozenCopy(outcome.detail),
+      }
+    case 'cancelled':
+      return asCancelled(memory, entry)
+    default:
+      return { ...leaveRunning(memory, entry, 'pending'), ...waitingChange(memory, entry, outcome) }
+  }
+}
+
+type WaitingOutcome = Extract<Outcome, { kind: 'retryLater' | 'suspend' | 'release' | 'park' }>
+
+function waitingChange({ clock }: Memory, { record, steps }: RunEntry, outcome: WaitingOutcome): RunChange {
+  const { deadlineAt, createdAt, attempt } = record
+  switch (outcome.kind) {
+    case 'retryLater':
+      return {
+        attempt: attempt + 1,
+        waitingFor: frozenCopy({ kind: 'retry' }),
+        availableAt: earliest([clock.in(outcome.delayMs), deadlineAt]),
+        error: outcome.error,
+        errorDetail: frozenCopy(outcome.detail),
+      }
+    case 'suspend': {
+      const hasMissedWake = record.wakes !== outcome.wakesSeen
+      return {
+        waitingFor: frozenCopy({ kind: 'steps', steps: Object.freeze([...outcome.steps]) }),
+        availableAt: hasMissedWake ? createdAt : earliest([...steps.waitingDueAt(), deadlineAt]),
+      }
+    }
+    case 'release':
+      return { availableAt: createdAt }
+    case 'park':
+      return { availableAt: null, waitingFor: frozenCopy({ kind: 'unpark', reason: outcome.reason }) }
+  }
+}

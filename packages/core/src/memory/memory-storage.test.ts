@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { LIFECYCLE } from '../lifecycle'
+import type { Guard, Lifecycle, TransitionName } from '../lifecycle'
+import { casesFor } from '../testing/contract'
+import type { ContractCase, StorageContractSetup } from '../testing/contract'
+import { createMemoryStorage, createMemoryStorageWith } from './memory-storage'
+import type { MemoryStorage } from './memory-storage'
+
+/** The data are the storage: there is nothing else to open again. */
+function setupOf(open: () => MemoryStorage): StorageContractSetup {
+  return {
+    open: async () => {
+      const storage = open()
+      return { storage, reopen: async () => storage, close: async () => {} }
+    },
+  }
+}
+
+const { cases } = casesFor(['events', 'logs', 'signals', 'watch'])
+
+/** No two operations at the same instant, so that what should have kept its instant is seen to have a new one. */
+function restlessClock(): () => number {
+  let nowMs = Date.now()
+  return () => nowMs++
+}
+
+describe.each([
+  { clock: 'real time', now: () => Date.now },
+  { clock: 'a clock that moves with every call', now: restlessClock },
+])('contract with $clock', ({ now }) => {
+  const setup = setupOf(() => createMemoryStorage({ now: now() }))
+  for (const one of cases) it(one.name, () => one.run(setup))
+})
+
+describe('lifecycle', () => {
+  /** What only a storage for a cluster does. */
+  const OF_A_CLUSTER: readonly TransitionName[] = ['assign', 'start', 'decline', 'orphan']
+  const guarded = (Object.keys(LIFECYCLE) as TransitionName[])
+    .filter((transition) => !OF_A_CLUSTER.includes(transition))
+    .flatMap((transition) => LIFECYCLE[transition].guards.map((guard: Guard) => ({ transition, guard })))
+
+  it.each(guarded)('$transition without its guard $guard is noticed', async ({ transition, guard }) => {
+    const lifecycle = without(transition, guard)
+    expect(
+      await firstFailing(setupOf(() => createMemoryStorageWith({ lifecycle, now: restlessClock() }))),
+    ).not.toBeNull()
+  })
+
+  function without(transition: TransitionName, guard: Guard): Lifecycle {
+    const guards = LIFECYCLE[transition].guards.filter((one: Guard) => one !== guard)
+    return { ...LIFECYCLE, [transition]: { ...LIFECYCLE[transition], guards } }
+  }
+
+  async function firstFailing(setup: StorageContractSetup): Promise<ContractCase | null> {
+    for (const one of cases) {
+      const failed = await one.run(setup).then(
+        () => false,
+        () => true,
+      )
+      if (failed) return one
+    }
+    return null
+  }
+})

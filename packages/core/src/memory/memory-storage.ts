@@ -1,0 +1,91 @@
+import { LIFECYCLE } from '../lifecycle'
+import type { Lifecycle } from '../lifecycle'
+import type { EventStorage, LogStorage, SignalStorage, Storage, WatchStorage } from '../storage'
+import { claim } from './claim'
+import { createClock } from './clock'
+import { command } from './commands'
+import { commit } from './commit'
+import { enqueue } from './enqueue'
+import { Hints } from './hints'
+import { createEvents, createLogs } from './history'
+import type { Memory } from './memory'
+import { purge } from './purge'
+import { getRun, getRuns, getSteps, nextDue } from './reads'
+import { recover } from './recover'
+import { renew } from './renew'
+import { createRules } from './rules'
+import { RunTable } from './run-table'
+import { getUnread, sendSignal } from './signals'
+
+export interface MemoryStorageOptions {
+  /** The clock, in milliseconds since 1970. */
+  readonly now?: () => number
+  /** Ended runs kept for reading, 10,000 by default; the oldest beyond it are dropped with all that belongs to them. */
+  readonly keepEnded?: number
+}
+
+export interface MemoryStorage extends Storage {
+  readonly events: EventStorage
+  readonly logs: LogStorage
+  readonly signals: SignalStorage
+  readonly watch: WatchStorage
+}
+
+/**
+ * A storage in the memory of one process: fast, bounded, and gone with the process. It has every capability except
+ * `transaction`, for there are no rows of an application that a step could be committed with. An ended run is dropped
+ * early only by `keepEnded`, and a child not before its parent has ended.
+ */
+export function createMemoryStorage(options: MemoryStorageOptions = {}): MemoryStorage {
+  return createMemoryStorageWith({ ...options, lifecycle: LIFECYCLE })
+}
+
+/** Internal: enforces exactly the guards of the given table, so that tests can take one away. */
+export function createMemoryStorageWith(
+  options: MemoryStorageOptions & { readonly lifecycle: Lifecycle },
+): MemoryStorage {
+  const { lifecycle, now = Date.now, keepEnded = 10_000 } = options
+  const rules = createRules(lifecycle)
+  const clock = createClock(now)
+  const hints = new Hints()
+  const memory: Memory = { rules, clock, hints, table: new RunTable({ rules, clock, hints, keepEnded }) }
+  return bind(memory)
+}
+
+function bind(memory: Memory): MemoryStorage {
+  const { clock, hints, table } = memory
+  const read = async <T>(look: () => T): Promise<T> => {
+    clock.look()
+    return look()
+  }
+  const write = async <T>(apply: () => T): Promise<T> => {
+    clock.look()
+    try {
+      return apply()
+    } finally {
+      hints.flush()
+    }
+  }
+  return {
+    migrate: async () => {},
+    enqueue: (runs) => write(() => enqueue(memory, runs)),
+    claim: (params) => write(() => claim(memory, params)),
+    commit: (commits) => write(() => commit(memory, commits)),
+    renew: (leases, leaseMs) => write(() => renew(memory, leases, leaseMs)),
+    recover: (params) => write(() => recover(memory, params)),
+    command: (order) => write(() => command(memory, order)),
+    purge: (params) => write(() => purge(memory, params)),
+    getRun: (runId, scope) => read(() => getRun(memory, runId, scope)),
+    getRuns: (query) => read(() => getRuns(memory, query)),
+    getSteps: (runId, scope) => read(() => getSteps(memory, runId, scope)),
+    counts: (query) => read(() => table.counts.sum(query)),
+    nextDue: (jobs) => read(() => nextDue(memory, jobs)),
+    events: createEvents(memory),
+    logs: createLogs(memory),
+    signals: {
+      send: (signal) => write(() => sendSignal(memory, signal)),
+      getUnread: (runId) => read(() => getUnread(memory, runId)),
+    },
+    watch: hints,
+  }
+}

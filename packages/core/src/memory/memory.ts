@@ -1,0 +1,23 @@
+import type { RunRecord } from '../storage'
+import type { Clock } from './clock'
+import type { Hints } from './hints'
+import type { Rules } from './rules'
+import type { RunTable } from './run-table'
+
+/** What every operation of the memory storage works on. */
+export interface Memory {
+  readonly table: RunTable
+  readonly rules: Rules
+  readonly clock: Clock
+  readonly hints: Hints
+}
+
+/** Answers are copies: whoever changes one changes nothing here. */
+export function copyOf(record: RunRecord): RunRecord {
+  return { ...record }
+}
+
+/** What a caller handed over, kept so that nobody changes it afterwards. */
+export function frozenCopy<T extends object>(value: T): Readonly<T> {
+  return Object.freeze({ ...value })
+}

@@ -1,0 +1,117 @@
+import type { Instant, RunRecord } from '../storage'
+import { claimsBefore } from './claim-order'
+import { Heap } from './heap'
+import type { HeapItem } from './heap'
+import { KeyGroups } from './key-groups'
+import type { Rules } from './rules'
+import type { RunEntry } from './run-entry'
+
+/** A run without a concurrency key, or the runs of one key, of which the first stands for all. */
+export type Candidate = HeapItem & { readonly head: RunEntry }
+
+interface JobQueue {
+  readonly later: Heap<RunEntry>
+  readonly ready: Heap<Candidate>
+  /** Runs whose time has come, those held up by a concurrency key included. */
+  due: number
+}
+
+/**
+ * Which run is next. Runs wait by time in `later`, then by claim order in `ready`; those that share a concurrency key
+ * wait together behind one candidate that is in `ready` only while a slot is free, so that no number of blocked runs
+ * is ever walked.
+ */
+export class ReadyQueue {
+  readonly #jobs = new Map<string, JobQueue>()
+  readonly #groups: KeyGroups
+  readonly #rules: Rules
+
+  constructor(rules: Rules) {
+    this.#rules = rules
+    this.#groups = new KeyGroups({
+      add: (keyed) => this.#queueOf(keyed.jobName).ready.push(keyed),
+      remove: (keyed) => this.#jobs.get(keyed.jobName)?.ready.remove(keyed),
+      mayStart: (isFree) => rules.allows('claim', 'slot', isFree),
+    })
+  }
+
+  add(entry: RunEntry): void {
+    const { availableAt, status, jobName } = entry.record
+    if (availableAt === null || !this.#rules.allowsFrom('claim', status)) return
+    entry.place = 'later'
+    this.#queueOf(jobName).later.push(entry)
+  }
+
+  remove(entry: RunEntry): void {
+    const queue = this.#jobs.get(entry.record.jobName)
+    if (entry.place === null || queue === undefined) return
+    if (entry.place === 'later') queue.later.remove(entry)
+    else {
+      queue.due -= 1
+      if (entry.place === 'ready') queue.ready.remove(entry)
+      else this.#groups.leave(entry)
+    }
+    entry.place = null
+    if (queue.due === 0 && queue.later.size === 0) this.#jobs.delete(entry.record.jobName)
+  }
+
+  /** The slot the run would get; `null` for a run without a key. */
+  slotFor(record: RunRecord): number | null {
+    return record.concurrencyKey === null ? null : (record.concurrencySlot ?? this.#groups.freeSlot(record))
+  }
+
+  moveSlot(before: RunRecord, after: RunRecord): void {
+    if (before.concurrencySlot === after.concurrencySlot) return
+    if (before.concurrencySlot !== null) this.#groups.giveBack(before, before.concurrencySlot)
+    if (after.concurrencySlot !== null) this.#groups.take(after, after.concurrencySlot)
+  }
+
+  /** The due run that comes first of those the worker may claim. */
+  first(jobs: readonly string[], now: Instant): RunEntry | undefined {
+    let best: RunEntry | undefined
+    for (const [jobName, queue] of this.#jobs) {
+      if (!this.#rules.allows('claim', 'known', () => jobs.includes(jobName))) continue
+      this.#ripen(queue, now)
+      const head = queue.ready.peek()?.head
+      if (head !== undefined && (best === undefined || claimsBefore(head, best))) best = head
+    }
+    return best
+  }
+
+  /** When the first run of each job is due; `null` when it is due already. */
+  *nextOfEachJob(now: Instant): Iterable<{ readonly jobName: string; readonly at: Instant | null }> {
+    for (const [jobName, queue] of this.#jobs) {
+      this.#ripen(queue, now)
+      yield { jobName, at: queue.due > 0 ? null : (queue.later.peek()?.record.availableAt ?? null) }
+    }
+  }
+
+  #ripen(queue: JobQueue, now: Instant): void {
+    for (let entry = queue.later.peek(); entry !== undefined; entry = queue.later.peek()) {
+      const { availableAt, concurrencyKey, concurrencySlot } = entry.record
+      if (!this.#rules.allows('claim', 'due', () => availableAt !== null && availableAt <= now)) return
+      queue.later.remove(entry)
+      queue.due += 1
+      entry.place = concurrencyKey === null || concurrencySlot !== null ? 'ready' : 'keyed'
+      if (entry.place === 'ready') queue.ready.push(entry)
+      else this.#groups.join(entry)
+    }
+  }
+
+  #queueOf(jobName: string): JobQueue {
+    let queue = this.#jobs.get(jobName)
+    if (queue === undefined) {
+      queue = { later: new Heap(isDueBefore), ready: new Heap(headClaimsBefore), due: 0 }
+      this.#jobs.set(jobName, queue)
+    }
+    return queue
+  }
+}
+
+function headClaimsBefore(a: Candidate, b: Candidate): boolean {
+  return claimsBefore(a.head, b.head)
+}
+
+function isDueBefore({ record: a }: RunEntry, { record: b }: RunEntry): boolean {
+  return (a.availableAt ?? '') < (b.availableAt ?? '')
+}

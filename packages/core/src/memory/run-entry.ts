@@ -1,0 +1,121 @@
+import type { EventRecord, Instant, LogRecord, NewRun, RunRecord, SignalRecord } from '../storage'
+import type { Clock } from './clock'
+import type { EndedPlace } from './ended-runs'
+import type { HeapItem } from './heap'
+import { frozenCopy } from './memory'
+import { StepRows } from './step-rows'
+
+/**
+ * The last lease given. It stays when the run leaves `running`, while the record no longer shows it: whether the lease
+ * is the right one and whether the run is still running are two guards, and neither may stand in for the other.
+ */
+export interface LastLease {
+  readonly token: string
+  readonly ownerId: string
+  readonly until: string
+}
+
+/** Where a run stands in the queue. */
+export type Place = 'later' | 'ready' | 'keyed'
+
+/** All that is kept of one run. `record` is replaced, never written to. */
+export class RunEntry implements HeapItem {
+  record: RunRecord
+  lease: LastLease | null = null
+  readonly steps = new StepRows()
+  readonly events: EventRecord[] = []
+  readonly logs: LogRecord[] = []
+  signals: readonly SignalRecord[] = []
+  dedupeKeys: Set<string> | null = null
+  /** Ended children that must not be dropped while this run may still ask for them. */
+  keptChildren: Set<RunEntry> | null = null
+  endedPlace: EndedPlace | null = null
+  place: Place | null = null
+  position = -1
+
+  constructor(record: RunRecord) {
+    this.record = record
+  }
+
+  get head(): RunEntry {
+    return this
+  }
+}
+
+export function newRecord(run: NewRun, clock: Clock): RunRecord {
+  const now = clock.now()
+  // One spread at the start and named properties keep the object fast; several spreads make it a slow dictionary.
+  return {
+    ...UNTOUCHED,
+    id: run.id,
+    tenant: run.tenant,
+    jobName: run.jobName,
+    jobVersion: run.jobVersion,
+    payload: run.payload,
+    labels: frozenCopy(run.labels),
+    idempotencyKey: run.idempotencyKey,
+    concurrencyKey: run.concurrencyKey,
+    concurrencyLimit: run.concurrencyLimit,
+    holdKeyWhileWaiting: run.holdKeyWhileWaiting,
+    priority: run.priority,
+    availableAt: 'at' in run.start ? latest(run.start.at, now) : clock.in(run.start.afterMs),
+    timeoutMs: run.timeoutMs,
+    parentRunId: run.parentRunId,
+    scheduleId: run.scheduleId,
+    scheduledFor: run.scheduledFor,
+    createdAt: now,
+    updatedAt: now,
+  }
+}
+
+function latest(a: Instant, b: Instant): Instant {
+  return a > b ? a : b
+}
+
+/** A run before anything happened to it, with every property in place. */
+const UNTOUCHED: RunRecord = {
+  id: '',
+  tenant: '',
+  jobName: '',
+  jobVersion: null,
+  payload: null,
+  status: 'pending',
+  labels: {},
+  idempotencyKey: null,
+  concurrencyKey: null,
+  concurrencyLimit: 1,
+  concurrencySlot: null,
+  holdKeyWhileWaiting: false,
+  priority: 0,
+  availableAt: null,
+  waitingFor: null,
+  currentStepIndex: 0,
+  progress: null,
+  output: null,
+  error: null,
+  errorDetail: null,
+  version: 1,
+  attempt: 1,
+  attemptBase: 0,
+  crashCount: 0,
+  assignments: 0,
+  ownerId: null,
+  claimToken: null,
+  leaseEpoch: 0,
+  leaseUntil: null,
+  leaderEpoch: null,
+  commitNo: 0,
+  wakes: 0,
+  lastEventSequence: 0,
+  cancelRequestedAt: null,
+  timeoutMs: null,
+  deadlineAt: null,
+  parentRunId: null,
+  scheduleId: null,
+  scheduledFor: null,
+  heartbeatAt: null,
+  createdAt: '',
+  updatedAt: '',
+  startedAt: null,
+  finishedAt: null,
+}

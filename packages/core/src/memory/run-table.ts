@@ -1,0 +1,154 @@
+import { isEnded } from '../lifecycle'
+import type { EventTemplate, Instant, RunRecord } from '../storage'
+import type { Clock } from './clock'
+import { EndedRuns } from './ended-runs'
+import type { Hints } from './hints'
+import { ReadyQueue } from './ready-queue'
+import type { Rules } from './rules'
+import { RunEntry } from './run-entry'
+import { StatusCounter } from './status-counts'
+
+export type RunChange = Partial<Omit<RunRecord, 'id' | 'tenant' | 'jobName' | 'version' | 'updatedAt'>>
+
+interface RunTableOptions {
+  readonly rules: Rules
+  readonly clock: Clock
+  readonly hints: Hints
+  readonly keepEnded: number
+}
+
+/** The runs and all that follows from a change to one: queue, counts, slots, events, and the parent that waits. */
+export class RunTable {
+  readonly running = new Set<RunEntry>()
+  readonly counts = new StatusCounter()
+  readonly queue: ReadyQueue
+  readonly #byId = new Map<string, RunEntry>()
+  readonly #byIdempotencyKey = new Map<string, RunEntry>()
+  readonly #ended = new EndedRuns()
+  readonly #options: RunTableOptions
+
+  constructor(options: RunTableOptions) {
+    this.#options = options
+    this.queue = new ReadyQueue(options.rules)
+  }
+
+  find(runId: string, tenant?: string): RunEntry | undefined {
+    const entry = this.#byId.get(runId)
+    return entry === undefined || (tenant !== undefined && entry.record.tenant !== tenant) ? undefined : entry
+  }
+
+  findByIdempotencyKey(run: KeyedRun): RunEntry | undefined {
+    return run.idempotencyKey === null ? undefined : this.#byIdempotencyKey.get(idempotencyName(run))
+  }
+
+  all(): Iterable<RunEntry> {
+    return this.#byId.values()
+  }
+
+  insert(record: RunRecord, events: readonly EventTemplate[]): RunEntry {
+    const entry = new RunEntry(record)
+    entry.record = { ...record, lastEventSequence: this.#append(entry, events) }
+    this.#byId.set(record.id, entry)
+    if (record.idempotencyKey !== null) this.#byIdempotencyKey.set(idempotencyName(record), entry)
+    this.counts.add(record)
+    this.queue.add(entry)
+    this.#hint(entry.record)
+    return entry
+  }
+
+  /** The one way a run changes. Ending it wakes its parent in the same write. */
+  change(entry: RunEntry, change: RunChange, events: readonly EventTemplate[]): RunRecord {
+    const before = entry.record
+    const lastEventSequence = this.#append(entry, events)
+    const after = this.touch(entry, { ...change, lastEventSequence })
+    this.#hint(after)
+    if (!isEnded(before.status) && isEnded(after.status)) this.#finish(entry)
+    if (isEnded(before.status) && !isEnded(after.status)) this.#ended.forget(entry, this.#parentOf(entry))
+    return after
+  }
+
+  /** A change that nobody is told of. */
+  touch(entry: RunEntry, change: RunChange): RunRecord {
+    const { clock } = this.#options
+    const before = entry.record
+    const after = Object.assign({ ...before }, change, { version: before.version + 1, updatedAt: clock.now() })
+    if (isPlacedAlike(before, after)) entry.record = after
+    else this.#replace(entry, after)
+    return after
+  }
+
+  /** One more signal or ended child: a run that is suspended for its steps goes on. */
+  wake(entry: RunEntry, events: readonly EventTemplate[]): RunRecord {
+    const { status, waitingFor, createdAt, wakes } = entry.record
+    const isSuspended = status === 'pending' && waitingFor?.kind === 'steps'
+    return this.change(entry, { wakes: wakes + 1, ...(isSuspended && { availableAt: createdAt }) }, events)
+  }
+
+  remove(entry: RunEntry): void {
+    const { record } = entry
+    this.queue.remove(entry)
+    this.#byId.delete(record.id)
+    if (this.findByIdempotencyKey(record) === entry) this.#byIdempotencyKey.delete(idempotencyName(record))
+    this.counts.remove(record)
+    this.running.delete(entry)
+    this.#ended.forget(entry, this.#parentOf(entry))
+    this.#options.hints.noteChanged(record.id)
+  }
+
+  #replace(entry: RunEntry, after: RunRecord): void {
+    const before = entry.record
+    this.queue.remove(entry)
+    entry.record = after
+    this.queue.moveSlot(before, after)
+    this.counts.move(before, after)
+    if (after.status === 'running') this.running.add(entry)
+    else this.running.delete(entry)
+    this.queue.add(entry)
+    if (before.concurrencySlot !== null && after.concurrencySlot === null) this.#options.hints.noteDue()
+  }
+
+  #finish(entry: RunEntry): void {
+    const parent = this.#parentOf(entry)
+    const liveParent = parent === undefined || isEnded(parent.record.status) ? undefined : parent
+    if (liveParent !== undefined) this.wake(liveParent, [])
+    this.#ended.add(entry, liveParent)
+    this.#drop()
+  }
+
+  #parentOf({ record }: RunEntry): RunEntry | undefined {
+    return record.parentRunId === null ? undefined : this.#byId.get(record.parentRunId)
+  }
+
+  #drop(): void {
+    while (this.#ended.count > this.#options.keepEnded) {
+      const oldest = this.#ended.takeOldest()
+      if (oldest === undefined) return
+      this.remove(oldest)
+    }
+  }
+
+  #append({ record, events }: RunEntry, templates: readonly EventTemplate[]): number {
+    let seq = events.length
+    const createdAt: Instant = this.#options.clock.now()
+    for (const { type, payload } of templates) {
+      seq += 1
+      events.push(Object.freeze({ runId: record.id, seq, type, payload, createdAt }))
+    }
+    return seq
+  }
+
+  #hint({ id, status, availableAt }: RunRecord): void {
+    this.#options.hints.noteChanged(id)
+    if (status === 'pending' && availableAt !== null) this.#options.hints.noteDue()
+  }
+}
+
+type KeyedRun = Pick<RunRecord, 'tenant' | 'jobName' | 'idempotencyKey'>
+
+function idempotencyName({ tenant, jobName, idempotencyKey }: KeyedRun): string {
+  return JSON.stringify([tenant, jobName, idempotencyKey])
+}
+
+function isPlacedAlike(a: RunRecord, b: RunRecord): boolean {
+  return a.status === b.status && a.availableAt === b.availableAt && a.concurrencySlot === b.concurrencySlot
+}

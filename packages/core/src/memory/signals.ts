@@ -1,0 +1,25 @@
+import type { NewSignal, SignalAnswer, SignalRecord } from '../storage'
+import { copyOf } from './memory'
+import type { Memory } from './memory'
+
+export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {
+  const { table, rules, clock } = memory
+  const entry = table.find(signal.runId, signal.tenant)
+  if (entry === undefined) return { kept: false, reason: 'not-found' }
+  if (!rules.allowsFrom('signal', entry.record.status)) {
+    return { kept: false, reason: 'wrong-state', run: copyOf(entry.record) }
+  }
+  const { runId, name, payload, dedupeKey } = signal
+  if (dedupeKey !== null) {
+    entry.dedupeKeys ??= new Set()
+    if (entry.dedupeKeys.has(dedupeKey)) return { kept: false, reason: 'duplicate' }
+    entry.dedupeKeys.add(dedupeKey)
+  }
+  const { wakes: position } = table.wake(entry, signal.events)
+  entry.signals = [...entry.signals, Object.freeze({ runId, position, name, payload, createdAt: clock.now() })]
+  return { kept: true, position }
+}
+
+export function getUnread({ table }: Memory, runId: string): readonly SignalRecord[] {
+  return [...(table.find(runId)?.signals ?? [])]
+}

@@ -1,0 +1,55 @@
+import type { EngineOptions } from './engine'
+import type { Environment } from './environment'
+import { InvalidOptionError, refuseBadText } from './errors'
+import type { Logger } from './reporter'
+import type { Storage } from './storage'
+
+/** What `createDurably` takes. */
+export interface DurablyOptions {
+  readonly storage: Storage
+  /** Milliseconds between two looks for runs that this process was not told of. Default 1000. */
+  readonly pollingInterval?: number | undefined
+  /** Milliseconds between two renewals of the leases. Default 5000. */
+  readonly heartbeatInterval?: number | undefined
+  /** Milliseconds without renewal after which a run is taken from its worker. Default 30000. */
+  readonly staleThreshold?: number | undefined
+  /** Runs executed at a time by this instance. Default 1. */
+  readonly concurrency?: number | undefined
+  /** Names this worker in the database. Two living processes must not share it. Default: a new id. */
+  readonly workerId?: string | undefined
+  /** After so many lost workers in a row without a recorded step a run fails. Default 5. */
+  readonly maxCrashes?: number | undefined
+  /** Default `console`; `null` for none. */
+  readonly logger?: Logger | null | undefined
+  /** Time, ids and chance, for tests. */
+  readonly environment?: Partial<Environment> | undefined
+}
+
+export function resolveOptions(options: DurablyOptions, environment: Environment): EngineOptions {
+  const resolved = {
+    workerId: options.workerId ?? environment.createId(),
+    concurrency: options.concurrency ?? 1,
+    pollingIntervalMs: options.pollingInterval ?? 1000,
+    heartbeatIntervalMs: options.heartbeatInterval ?? 5000,
+    leaseMs: options.staleThreshold ?? 30_000,
+    maxCrashes: options.maxCrashes ?? 5,
+  }
+  if (resolved.workerId === '') throw new InvalidOptionError('workerId must not be empty.')
+  refuseBadText('workerId', resolved.workerId)
+  for (const name of ['pollingIntervalMs', 'heartbeatIntervalMs', 'leaseMs'] as const) {
+    if (!(resolved[name] > 0 && Number.isFinite(resolved[name]))) {
+      throw new InvalidOptionError(`${name} must be more than 0 ms, not ${resolved[name]}.`)
+    }
+  }
+  for (const name of ['concurrency', 'maxCrashes'] as const) {
+    if (!Number.isSafeInteger(resolved[name]) || resolved[name] < 1) {
+      throw new InvalidOptionError(`${name} must be an integer from 1, not ${resolved[name]}.`)
+    }
+  }
+  if (resolved.leaseMs < resolved.heartbeatIntervalMs * 2) {
+    throw new InvalidOptionError(
+      'staleThreshold must be at least twice heartbeatInterval, or healthy runs would be lost.',
+    )
+  }
+  return resolved
+}

@@ -1,0 +1,101 @@
+import { isWatched, recorded, type Engine } from './engine'
+import { describeError, TimeoutError, type InterruptionReason } from './errors'
+import type { EventInput } from './events'
+import { parseWith } from './schema'
+import type { CommitAnswer, Json, Outcome, RunRecord } from './storage'
+import { decodeValue, encodeValue } from './values'
+
+/** How the job function ended, seen from outside. */
+export type Conclusion =
+  | { readonly kind: 'returned'; readonly output: Json | null }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** It was interrupted, and is not waited for any longer. */
+  | { readonly kind: 'abandoned' }
+
+export interface ConcludeParams {
+  readonly engine: Engine
+  readonly run: RunRecord
+  readonly conclusion: Conclusion
+  readonly reason: InterruptionReason | null
+  readonly stepOfError: ReadonlyMap<unknown, string>
+  readonly durationMs: number
+}
+
+/** What to write, and what to say once it is written. */
+export interface Ending {
+  readonly outcome: Outcome
+  announce(answer: Extract<CommitAnswer, { kept: true }>): void
+}
+
+export function conclude(params: ConcludeParams): Ending {
+  const { run, conclusion, reason } = params
+  const ids = { runId: run.id, jobName: run.jobName }
+  if (reason === 'cancelled') return ending(params, { kind: 'cancelled' }, cancelEvent(run))
+  if (reason === 'timeout') {
+    const { message, detail } = describeError(new TimeoutError(`The run took longer than ${run.timeoutMs} ms.`))
+    return ending(params, { kind: 'timeOut', error: message, detail }, { type: 'run:timeout', ...ids, error: message })
+  }
+  // Its ctx calls were rejected: what it returns, or throws, may only be its way of dealing with that.
+  if (reason === 'lease-lost' || conclusion.kind === 'abandoned') return release(params)
+  if (conclusion.kind === 'returned') return complete(params, conclusion.output)
+  // An error after a shutdown may be its consequence: whoever goes on will see whether it is real.
+  return reason === 'shutdown' ? release(params) : fail(params, conclusion.error)
+}
+
+/** What the job returned, as it will be stored. An output that its schema refuses is an error of the job. */
+export async function encodeOutput({ jobs }: Engine, jobName: string, returned: unknown): Promise<Conclusion> {
+  const schema = jobs.get(jobName)?.output ?? null
+  const what = `The output of job "${jobName}"`
+  try {
+    const { value } = schema === null ? { value: returned } : await parseWith(schema, returned, what)
+    return { kind: 'returned', output: encodeValue(value, what) }
+  } catch (error) {
+    return { kind: 'threw', error }
+  }
+}
+
+function release(params: ConcludeParams): Ending {
+  const { id, jobName } = params.run
+  return ending(params, { kind: 'release' }, { type: 'run:release', runId: id, jobName })
+}
+
+function complete(params: ConcludeParams, output: Json | null): Ending {
+  const { engine, run, durationMs } = params
+  const shown = isWatched(engine, 'run:complete') ? decodeValue(output) : undefined
+  const ids = { runId: run.id, jobName: run.jobName }
+  return ending(
+    params,
+    { kind: 'complete', output },
+    { type: 'run:complete', ...ids, output: shown, duration: durationMs },
+  )
+}
+
+function fail(params: ConcludeParams, error: unknown): Ending {
+  const { run, stepOfError } = params
+  const stepName = stepOfError.get(error) ?? null
+  const { message, detail } = describeError(error, stepName ?? undefined)
+  const ids = { runId: run.id, jobName: run.jobName }
+  const event = { type: 'run:fail', ...ids, error: message, failedStepName: stepName } as const
+  return ending(params, { kind: 'fail', error: message, detail }, event)
+}
+
+function cancelEvent(run: RunRecord): EventInput {
+  return { type: 'run:cancel', runId: run.id, jobName: run.jobName, requested: false }
+}
+
+type Bare<T> = T extends unknown ? Omit<T, 'events' | 'eventsIfCancelled'> : never
+
+function ending({ engine, run }: ConcludeParams, outcome: Bare<Outcome>, event: EventInput): Ending {
+  const ifCancelled = cancelEvent(run)
+  return {
+    outcome: {
+      ...outcome,
+      events: recorded(engine, event),
+      eventsIfCancelled: recorded(engine, ifCancelled),
+    } as Outcome,
+    announce(answer) {
+      const happened = answer.status === 'cancelled' ? ifCancelled : event
+      engine.events.emit(happened, engine.plugins.recordsEvent(happened.type) ? answer.seq : undefined)
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import type { Durably } from './durably'
+import type { EventType } from './events'
+import { capability } from './runs'
+import type { Storage } from './storage'
+
+/** What `aroundRun` knows of the run. */
+export interface RunInfo {
+  readonly runId: string
+  readonly jobName: string
+  readonly payload: unknown
+  readonly attempt: number
+  readonly signal: AbortSignal
+}
+
+/** What `aroundStep` knows of the step. */
+export interface StepInfo {
+  readonly runId: string
+  readonly jobName: string
+  readonly stepName: string
+  readonly stepIndex: number
+  readonly signal: AbortSignal
+}
+
+/** What a plugin wants kept in the database. */
+export interface RecordedHistory {
+  readonly logs?: boolean | undefined
+  /** All events, or these types only. */
+  readonly events?: boolean | readonly EventType[] | undefined
+}
+
+/** Extends an instance: `durably.use(plugin)`. */
+export interface Plugin {
+  readonly name: string
+  readonly records?: RecordedHistory | undefined
+  /** Wraps each execution of a job. Calling `next` again runs the job function again, over the steps recorded so far. */
+  aroundRun?(run: RunInfo, next: () => Promise<unknown>): Promise<unknown>
+  /** Wraps each body of a step. Calling `next` again runs the body again. */
+  aroundStep?(step: StepInfo, next: () => Promise<unknown>): Promise<unknown>
+  /** Called once by `use()`. What it returns is called by `close()`. */
+  // biome-ignore lint/suspicious/noConfusingVoidType: most plugins return nothing
+  install?(durably: Durably): Uninstall | void
+}
+
+/** Undoes what `install` did. */
+export type Uninstall = () => void | Promise<void>
+
+/** The plugins of an instance as the engine asks for them. */
+export interface Plugins {
+  add(plugin: Plugin): void
+  recordsLogs(): boolean
+  recordsEvent(type: EventType): boolean
+  aroundRun(run: RunInfo, body: () => Promise<unknown>): Promise<unknown>
+  aroundStep(step: StepInfo, body: () => Promise<unknown>): Promise<unknown>
+}
+
+export function createPlugins(): Plugins {
+  const plugins: Plugin[] = []
+  let logs = false
+  let everyEvent = false
+  const eventTypes = new Set<EventType>()
+  return {
+    add(plugin) {
+      plugins.push(plugin)
+      logs ||= plugin.records?.logs === true
+      everyEvent ||= plugin.records?.events === true
+      if (Array.isArray(plugin.records?.events)) for (const type of plugin.records.events) eventTypes.add(type)
+    },
+    recordsLogs: () => logs,
+    recordsEvent: (type) => everyEvent || eventTypes.has(type),
+    // The plugin used first is the outermost.
+    aroundRun: (run, body) =>
+      plugins.reduceRight((next, plugin) => {
+        const around = plugin.aroundRun?.bind(plugin)
+        return around === undefined ? next : () => around(run, next)
+      }, body)(),
+    aroundStep: (step, body) =>
+      plugins.reduceRight((next, plugin) => {
+        const around = plugin.aroundStep?.bind(plugin)
+        return around === undefined ? next : () => around(step, next)
+      }, body)(),
+  }
+}
+
+/** A plugin that wants something kept which the storage cannot keep is refused when it is used, not when it is needed. */
+export function requireCapabilities(storage: Storage, { name, records }: Plugin): void {
+  for (const group of ['logs', 'events'] as const) {
+    const wanted = records?.[group]
+    if (wanted === true || (Array.isArray(wanted) && wanted.length > 0)) capability(storage, group, `Plugin "${name}"`)
+  }
+}

@@ -1,0 +1,301 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SchemaTooNewError } from './index'
+import type { JobContext, Storage } from './index'
+import {
+  anything,
+  createBench,
+  createFaulty,
+  createGate,
+  createMortal,
+  found,
+  recordEvents,
+  wrapStorage,
+  type Bench,
+  type Operation,
+} from './testing/test-bench'
+import { settled } from './testing/fake-clock'
+
+let bench: Bench
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(() => bench.close())
+
+const forever = () => new Promise<never>(() => {})
+
+/** The storage with calls that never answer, as over a connection that is half open. */
+function silenced(storage: Storage): { readonly storage: Storage; silence(operation: Operation): void } {
+  const silent = new Set<Operation>()
+  return {
+    storage: wrapStorage(storage, (operation, call) => (silent.delete(operation) ? forever() : call())),
+    silence: (operation) => void silent.add(operation),
+  }
+}
+
+describe('a call that never answers', () => {
+  it('of a renewal is followed by others, and the run goes on', async () => {
+    const half = silenced(bench.storage)
+    const { now, events } = await bench.perform((ctx) => ctx.run('long', forever), { storage: half.storage })
+    half.silence('renew')
+    await bench.clock.advance(120_000)
+    expect(await now()).toMatchObject({ status: 'running', crashCount: 0 })
+    expect(events.some(({ type }) => type === 'worker:lease-lost')).toBe(false)
+  })
+
+  it.each(['claim', 'commit', 'recover', 'nextDue', 'getSteps'] as const)(
+    'of %s does not stop the worker',
+    async (operation) => {
+      const mortal = createMortal(bench.storage)
+      const lost = await bench.perform(forever, { storage: mortal.storage, workerId: 'lost' })
+      mortal.kill()
+      const half = silenced(bench.storage)
+      const durably = bench.open({ storage: half.storage })
+      const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.run('step', () => 'done'))
+      half.silence(operation)
+      durably.start()
+      await settled()
+      const { id } = await job.trigger({})
+      await bench.clock.advance(60_000)
+      expect(await job.getRun(id)).toMatchObject({ status: 'completed' })
+      expect(await lost.now()).toMatchObject({ status: 'completed' })
+    },
+  )
+})
+
+describe('a machine that was asleep', () => {
+  it('takes nothing from its own workers, although the database says that their leases have run out', async () => {
+    const workers = ['one', 'two'].map((workerId) => bench.open({ workerId }))
+    const jobs = workers.map((durably) => durably.defineJob({ name: 'job', input: anything }, forever))
+    for (const durably of workers) durably.start()
+    await settled()
+    const runs = await Promise.all(jobs.map((job) => job.trigger({})))
+    await settled()
+    // The monotonic clock of many systems stands still meanwhile.
+    bench.clock.setWall(3_600_000)
+    await bench.clock.advance(10_000)
+    for (const { id } of runs) {
+      expect(await bench.storage.getRun(id)).toMatchObject({ status: 'running', crashCount: 0, leaseEpoch: 1 })
+    }
+  })
+})
+
+describe('a stop after a claim whose answer was lost', () => {
+  it('leaves no run behind that nobody works on', async () => {
+    const faulty = createFaulty(bench.storage)
+    const durably = bench.open({ storage: faulty.storage })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    const { id } = await job.trigger({})
+    faulty.loseAnswer('claim')
+    durably.start()
+    await settled()
+    expect(await job.getRun(id)).toMatchObject({ status: 'running' })
+    await durably.stop()
+    expect(await job.getRun(id)).toMatchObject({ status: 'pending', ownerId: null, crashCount: 0 })
+  })
+})
+
+describe('a start during the last seconds of runUntilIdle', () => {
+  it('leaves nothing going on after stop', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.run('deaf', forever))
+    await job.trigger({})
+    const draining = durably.runUntilIdle({ budgetMs: 100 })
+    await bench.clock.advance(200)
+    durably.start()
+    await bench.clock.advance(6000)
+    await draining
+    const stopping = durably.stop({ timeout: 0 })
+    await bench.clock.advance(6000)
+    await stopping
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+})
+
+describe('a schema that became too new under a running worker', () => {
+  it('keeps it from claiming until it fits again', async () => {
+    let tooNew = false
+    const checkSchema = async () => {
+      if (tooNew) throw new SchemaTooNewError(9, 1)
+    }
+    const durably = bench.open({ storage: { ...bench.storage, checkSchema } })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    const errors = recordEvents(durably, ['worker:error'])
+    durably.start()
+    await settled()
+    tooNew = true
+    await bench.clock.advance(60_000)
+    const { id } = await job.trigger({})
+    await bench.clock.advance(5000)
+    expect(await job.getRun(id)).toMatchObject({ status: 'pending' })
+    expect(errors[0]).toMatchObject({ code: 'SCHEMA_TOO_NEW' })
+    tooNew = false
+    await bench.clock.advance(2000)
+    expect(await job.getRun(id)).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('a run that a body triggers', () => {
+  it('knows nothing of that body: its own log lines have no step', async () => {
+    const durably = bench.open({ concurrency: 2 })
+    const lines = recordEvents(durably, ['log:write'])
+    const child = durably.defineJob({ name: 'child', input: anything }, async (ctx) => {
+      ctx.log.info('from the child')
+      await ctx.run('own', (step) => step.log.info('from its step'))
+    })
+    const parent = durably.defineJob({ name: 'parent', input: anything }, (ctx) =>
+      ctx.run('a', async () => {
+        const { id } = await child.trigger({})
+        await child.wait(id)
+        ctx.log.info('from the parent')
+      }),
+    )
+    durably.start()
+    const { id } = await parent.trigger({})
+    await bench.clock.advance(2000)
+    expect(await parent.getRun(id)).toMatchObject({ status: 'completed' })
+    expect(lines.map(({ message, stepName }) => [message, stepName])).toEqual([
+      ['from the child', null],
+      ['from its step', 'own'],
+      ['from the parent', 'a'],
+    ])
+  })
+})
+
+describe('a step that failed in several attempts', () => {
+  it('gives its newest failure again, wherever it stood before', async () => {
+    let attempt = 0
+    let bodies = 0
+    const execute = async (ctx: JobContext) => {
+      if (ctx.attempt === 1) for (const name of ['x', 'y']) await ctx.run(name, () => name)
+      await ctx
+        .run('b', () => {
+          bodies += 1
+          throw new Error(`no ${ctx.attempt}`)
+        })
+        .catch((error: Error) => {
+          if (ctx.attempt === 1) throw error
+          attempt = ctx.attempt
+        })
+      return ctx.run('long', forever)
+    }
+    const first = await bench.perform(execute)
+    await first.durably.stop()
+    expect(await first.now()).toMatchObject({ status: 'failed', error: 'no 1' })
+    const mortal = createMortal(bench.storage)
+    const lost = bench.open({ storage: mortal.storage, workerId: 'lost' })
+    lost.defineJob({ name: 'job', input: anything }, execute)
+    await lost.retry(first.run.id)
+    lost.start()
+    await settled()
+    expect([attempt, bodies]).toEqual([2, 2])
+    mortal.kill()
+    const next = bench.open()
+    next.defineJob({ name: 'job', input: anything }, execute)
+    next.start()
+    await next.recover({ workerId: 'lost' })
+    await settled()
+    expect(bodies).toBe(2)
+  })
+})
+
+describe('a once step under a plugin that runs the job again', () => {
+  it('is started once', async () => {
+    const repeat = {
+      name: 'repeat',
+      async aroundRun(_run: unknown, next: () => Promise<unknown>) {
+        return next().catch(next).catch(next)
+      },
+    }
+    let charges = 0
+    const durably = bench.open()
+    durably.use(repeat)
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run('charge', { once: true }, () => {
+        charges += 1
+        throw new Error('declined')
+      }),
+    )
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await job.getRun(id)).toMatchObject({ status: 'failed', error: 'declined' })
+    expect(charges).toBe(1)
+  })
+})
+
+describe('names that a database would change', () => {
+  it.each(['half an emoji \ud83d', 'NUL \0', 'x'.repeat(513)])('are refused for steps', async (name) => {
+    const { run } = await bench.perform((ctx) => ctx.run(name, () => 1))
+    expect(run).toMatchObject({ status: 'failed', errorDetail: { code: 'INVALID_OPTION' } })
+  })
+})
+
+describe('an output schema that never answers', () => {
+  it('does not keep the run from being cancelled', async () => {
+    const silent = { '~standard': { version: 1, vendor: 'test', validate: forever } } as const
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything, output: silent }, () => 'done')
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    await durably.cancel(id)
+    await bench.clock.advance(6000)
+    expect(await job.getRun(id)).toMatchObject({ status: 'cancelled' })
+  })
+})
+
+describe('history', () => {
+  it('numbers the start of a run, and keeps the last of many progress events', async () => {
+    const durably = bench.open()
+    durably.use({ name: 'history', records: { events: true } })
+    const starts = recordEvents(durably, ['run:start'])
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => {
+      for (let n = 1; n <= 1000; n++) ctx.progress(n, 1000)
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    const stored = await durably.getEvents(id)
+    expect(stored.map(({ type, seq }) => [type, seq])).toEqual([
+      ['run:trigger', 1],
+      ['run:start', 2],
+      ['run:progress', 3],
+      ['run:complete', 4],
+    ])
+    expect(found(stored[2])).toMatchObject({ progress: { current: 1000, total: 1000 } })
+    expect(starts).toMatchObject([{ seq: 2 }])
+  })
+})
+
+describe('a listener', () => {
+  it('can be registered twice, and each time is taken away alone', async () => {
+    const durably = bench.open()
+    let heard = 0
+    const listen = () => {
+      heard += 1
+    }
+    const off = durably.on('run:trigger', listen)
+    durably.on('run:trigger', listen)
+    off()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => {})
+    await job.trigger({})
+    expect(heard).toBe(1)
+  })
+})
+
+describe('health', () => {
+  it('forgets trouble that is over also while all slots are busy', async () => {
+    const faulty = createFaulty(bench.storage)
+    const gate = createGate()
+    const { durably } = await bench.perform(() => gate.opened, { storage: faulty.storage })
+    faulty.fail('renew')
+    await bench.clock.advance(6000)
+    expect(durably.health().trouble).toMatchObject({ during: 'renew' })
+    faulty.heal()
+    await bench.clock.advance(6000)
+    expect(durably.health().trouble).toBeNull()
+    gate.open()
+  })
+})

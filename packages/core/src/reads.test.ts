@@ -1,0 +1,278 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { ENDED_STATUSES, RUN_STATUSES, type Storage } from './index'
+import { anything, createBench, createGate, found, type Bench } from './testing/test-bench'
+import { settled } from './testing/fake-clock'
+
+let bench: Bench
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(() => bench.close())
+
+function office() {
+  const durably = bench.open()
+  const letter = durably.defineJob(
+    { name: 'letter', input: z.object({ fails: z.boolean().optional() }) },
+    (_ctx, { fails }) => {
+      if (fails === true) throw new Error('no stamp')
+      return 'sent'
+    },
+  )
+  const call = durably.defineJob({ name: 'call', input: anything }, () => 'said')
+  return { durably, letter, call }
+}
+
+describe('reading what is not there', () => {
+  it('gives null or nothing', async () => {
+    const { durably, letter } = office()
+    expect(await durably.getRun('01ARZ3NDEKTSV4RRFFQ69G5FAV')).toBeNull()
+    expect(await letter.getRun('nothing')).toBeNull()
+    expect(await durably.getRuns()).toEqual([])
+    expect(await durably.getSteps('nothing')).toEqual([])
+    expect(await durably.getLogs('nothing')).toEqual([])
+    expect(await durably.getEvents('nothing')).toEqual([])
+    expect(await durably.explain('nothing')).toMatch(/no run nothing/)
+  })
+
+  it('needs a storage that can', async () => {
+    const { events: _events, logs: _logs, ...bare } = bench.storage
+    const storage: Storage = bare
+    const durably = bench.open({ storage })
+    await expect(durably.getLogs('x')).rejects.toMatchObject({ code: 'CAPABILITY_MISSING', capability: 'logs' })
+    await expect(durably.getEvents('x')).rejects.toMatchObject({ code: 'CAPABILITY_MISSING', capability: 'events' })
+  })
+})
+
+describe('getRun', () => {
+  it('of a handle does not see runs of other jobs', async () => {
+    const { durably, letter, call } = office()
+    const run = await letter.trigger({})
+    expect(await letter.getRun(run.id)).toMatchObject({ id: run.id })
+    expect(await call.getRun(run.id)).toBeNull()
+    expect(await durably.getRun(run.id)).toMatchObject({ id: run.id, jobName: 'letter' })
+  })
+
+  it('shows a completed run with its output, a failed one with its error', async () => {
+    const { durably, letter } = office()
+    durably.start()
+    const good = await letter.trigger({})
+    const bad = await letter.trigger({ fails: true })
+    await settled()
+    expect(await letter.getRun(good.id)).toMatchObject({
+      status: 'completed',
+      output: 'sent',
+      error: null,
+      errorDetail: null,
+      ownerId: null,
+      leaseUntil: null,
+      startedAt: '2030-01-01T00:00:00.000Z',
+      finishedAt: '2030-01-01T00:00:00.000Z',
+    })
+    expect(await letter.getRun(bad.id)).toMatchObject({
+      status: 'failed',
+      output: null,
+      error: 'no stamp',
+      errorDetail: { name: 'Error', stack: expect.stringContaining('no stamp') },
+    })
+  })
+
+  it('shows who holds a running run and until when', async () => {
+    const gate = createGate()
+    const { run } = await bench.perform(() => gate.opened, { workerId: 'me', staleThreshold: 20_000 })
+    expect(run).toMatchObject({ status: 'running', ownerId: 'me', leaseUntil: '2030-01-01T00:00:20.000Z' })
+    gate.open()
+  })
+
+  it('returns a copy', async () => {
+    const { durably, call } = office()
+    const { id } = await call.trigger({ list: [1] })
+    const first = found(await durably.getRun(id))
+    ;(first.payload as { list: number[] }).list.push(2)
+    expect(await durably.getRun(id)).toMatchObject({ payload: { list: [1] } })
+  })
+})
+
+describe('getRuns', () => {
+  it('gives everything, newest first', async () => {
+    const { durably, letter, call } = office()
+    const first = await letter.trigger({})
+    await bench.clock.advance(10)
+    const second = await call.trigger({})
+    const third = await letter.trigger({})
+    expect((await durably.getRuns()).map(({ id }) => id)).toEqual([third.id, second.id, first.id])
+    expect((await durably.getRuns({})).map(({ id }) => id)).toHaveLength(3)
+  })
+
+  it('filters by job, and a handle by its own always', async () => {
+    const { durably, letter, call } = office()
+    await letter.trigger({})
+    const { id } = await call.trigger({})
+    expect((await durably.getRuns({ jobName: 'call' })).map((run) => run.id)).toEqual([id])
+    expect((await call.getRuns({ jobName: 'letter' })).map((run) => run.id)).toEqual([id])
+    expect(await durably.getRuns({ jobName: 'none' })).toEqual([])
+  })
+
+  it('filters by one status or several', async () => {
+    const { durably, letter } = office()
+    const waiting = await letter.trigger({}, { delay: 60_000 })
+    const good = await letter.trigger({})
+    const bad = await letter.trigger({ fails: true })
+    durably.start()
+    await settled()
+    const ids = async (status: 'failed' | ('failed' | 'pending' | 'completed')[]) =>
+      (await letter.getRuns({ status })).map(({ id }) => id)
+    expect(await ids('failed')).toEqual([bad.id])
+    expect(await ids(['pending', 'failed'])).toEqual([bad.id, waiting.id])
+    expect(await ids(['completed'])).toEqual([good.id])
+    expect(await ids([])).toEqual([])
+  })
+
+  it('filters by labels, all of them', async () => {
+    const { durably, call } = office()
+    const both = await call.trigger({}, { labels: { team: 'a', env: 'test' } })
+    const one = await call.trigger({}, { labels: { team: 'a' } })
+    expect((await durably.getRuns({ labels: { team: 'a' } })).map(({ id }) => id)).toEqual([one.id, both.id])
+    expect((await durably.getRuns({ labels: { team: 'a', env: 'test' } })).map(({ id }) => id)).toEqual([both.id])
+    expect(await durably.getRuns({ labels: { team: 'b' } })).toEqual([])
+    expect(both.labels).toEqual({ team: 'a', env: 'test' })
+  })
+
+  it('filters by tenant', async () => {
+    const { durably, call } = office()
+    const { id } = await call.trigger({}, { tenant: 't' })
+    await call.trigger({})
+    expect((await durably.getRuns({ tenant: 't' })).map((run) => run.id)).toEqual([id])
+  })
+
+  it('gives pages that add up to everything', async () => {
+    const { durably, call } = office()
+    const runs = await call.batchTrigger(Array.from({ length: 7 }, (_, payload) => ({ payload })))
+    const seen: string[] = []
+    let cursor: string | undefined
+    for (;;) {
+      const page = await durably.getRuns({ limit: 3, cursor })
+      seen.push(...page.map(({ id }) => id))
+      cursor = page.at(-1)?.id
+      if (page.length < 3) break
+    }
+    expect(seen).toEqual(runs.map(({ id }) => id).reverse())
+  })
+
+  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses a limit of %s', async (limit) => {
+    await expect(office().durably.getRuns({ limit })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it('refuses a status that does not exist', async () => {
+    const { durably } = office()
+    await expect(durably.getRuns({ status: 'done' as 'failed' })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})
+
+describe('getSteps', () => {
+  it('shows each step as it is stored', async () => {
+    const gate = createGate()
+    const { durably, run } = await bench.perform(async (ctx) => {
+      await ctx.run('first', async () => {
+        await gate.opened
+        return { n: 1 }
+      })
+      await ctx.run('second', () => {})
+      await ctx.run('third', () => {
+        throw new TypeError('third time unlucky')
+      })
+    })
+    await bench.clock.advance(20)
+    gate.open()
+    await settled()
+    expect(await durably.getSteps(run.id)).toEqual([
+      {
+        name: 'first',
+        index: 0,
+        kind: 'run',
+        status: 'completed',
+        attempt: 1,
+        output: { n: 1 },
+        error: null,
+        errorDetail: null,
+        checkpoint: undefined,
+        startedAt: '2030-01-01T00:00:00.000Z',
+        completedAt: '2030-01-01T00:00:00.020Z',
+        dueAt: null,
+      },
+      expect.objectContaining({ name: 'second', index: 1, status: 'completed', output: undefined }),
+      expect.objectContaining({
+        name: 'third',
+        index: 2,
+        status: 'failed',
+        error: 'third time unlucky',
+        errorDetail: expect.objectContaining({ name: 'TypeError', stepName: 'third' }),
+      }),
+    ])
+  })
+})
+
+describe('counts', () => {
+  it('counts by status, of everything, a job or a tenant', async () => {
+    const { durably, letter, call } = office()
+    await letter.trigger({})
+    await letter.trigger({ fails: true })
+    await call.trigger({}, { delay: 1000, tenant: 't' })
+    durably.start()
+    await settled()
+    const none = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0]))
+    expect(await durably.counts()).toEqual({ ...none, pending: 1, completed: 1, failed: 1 })
+    expect(await durably.counts({ jobName: 'call' })).toEqual({ ...none, pending: 1 })
+    expect(await durably.counts({ tenant: 't' })).toEqual({ ...none, pending: 1 })
+    expect(await durably.counts({ tenant: 'none' })).toEqual(none)
+  })
+})
+
+describe('explain', () => {
+  it('names the time of a delayed run', async () => {
+    const { durably, call } = office()
+    const { id } = await call.trigger({}, { delay: 1000 })
+    expect(await durably.explain(id)).toContain('starts at 2030-01-01T00:00:01.000Z')
+  })
+
+  it('names who has the concurrency key', async () => {
+    const gate = createGate()
+    const durably = bench.open({ concurrency: 2 })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => gate.opened)
+    durably.start()
+    const first = await job.trigger({}, { concurrencyKey: 'k' })
+    const second = await job.trigger({}, { concurrencyKey: 'k' })
+    await settled()
+    expect(await durably.explain(second.id)).toMatch(new RegExp(`concurrency key "k".*${first.id}`))
+    expect(await durably.explain(first.id)).toContain('is running on worker')
+    gate.open()
+  })
+
+  it('says that nobody here knows the job', async () => {
+    const { call } = office()
+    const { id } = await call.trigger({})
+    expect(await bench.open().explain(id)).toMatch(/knows the job/)
+  })
+
+  it('has words for every end', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything, timeout: 100 }, async (ctx, kind) => {
+      if (kind === 'fail') throw new Error('oh no')
+      if (kind === 'wait')
+        await new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)))
+    })
+    durably.start()
+    const expected = { complete: /completed at/, fail: /failed at.*oh no.*retry/, wait: /timed out at/ }
+    for (const [kind, words] of Object.entries(expected)) {
+      const { id } = await job.trigger(kind)
+      await bench.clock.advance(200)
+      expect(await durably.explain(id)).toMatch(words)
+    }
+    const { id } = await job.trigger('x', { delay: 1000 })
+    await durably.cancel(id)
+    expect(await durably.explain(id)).toMatch(/was cancelled at/)
+    expect((await durably.getRuns()).every(({ status }) => ENDED_STATUSES.includes(status as 'failed'))).toBe(true)
+  })
+})

@@ -1,0 +1,53 @@
+import { ask, recorded, type Engine } from './engine'
+import type { EventInput } from './events'
+import type { RecoverParams, RunRecord } from './storage'
+
+const BATCH = 100
+
+export interface RecoverRunsParams {
+  readonly engine: Engine
+  readonly deadWorkerId: string | null
+  readonly held: readonly string[]
+}
+
+/** Takes runs away from workers that are gone, and says so. Resolves with those that can run again. */
+export async function recoverRuns({ engine, deadWorkerId, held }: RecoverRunsParams): Promise<readonly RunRecord[]> {
+  const params = recoverParams(engine, deadWorkerId, held)
+  const recovered: RunRecord[] = []
+  for (;;) {
+    const batch = await ask(engine, (storage) => storage.recover(params))
+    for (const run of batch) announce(engine, run)
+    recovered.push(...batch.filter((run) => run.status === 'pending'))
+    if (batch.length < BATCH) return recovered
+  }
+}
+
+function recoverParams(engine: Engine, deadWorkerId: string | null, held: readonly string[]): RecoverParams {
+  const { maxCrashes } = engine.options
+  const error = `The run lost its worker ${maxCrashes} times in a row without completing another step.`
+  const nobody = { runId: '', jobName: '' }
+  return {
+    deadWorkerId,
+    held,
+    maxCrashes,
+    limit: BATCH,
+    crashLimit: { error, detail: { name: 'CrashLimitError', code: 'crash_limit' } },
+    events: {
+      pending: recorded(engine, { type: 'run:recover', ...nobody }),
+      cancelled: recorded(engine, { type: 'run:cancel', ...nobody, requested: false }),
+      failed: recorded(engine, { type: 'run:fail', ...nobody, error, failedStepName: null }),
+    },
+  }
+}
+
+function announce(engine: Engine, run: RunRecord): void {
+  const event = eventOf(run)
+  engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
+}
+
+function eventOf(run: RunRecord): EventInput {
+  const ids = { runId: run.id, jobName: run.jobName }
+  if (run.status === 'failed') return { type: 'run:fail', ...ids, error: run.error ?? '', failedStepName: null }
+  if (run.status === 'cancelled') return { type: 'run:cancel', ...ids, requested: false }
+  return { type: 'run:recover', ...ids }
+}

@@ -1,0 +1,32 @@
+/** Where errors are written that nobody else hears of. `console` is one. */
+export interface Logger {
+  error(message: string, ...details: unknown[]): void
+}
+
+type ErrorListener = (error: unknown, during: string) => void
+
+export interface Reporter {
+  listen(listener: ErrorListener): () => void
+  report(error: unknown, during: string): void
+}
+
+/** Errors go to those who listen; the logger is for when nobody does. */
+export function createReporter(logger: Logger | null): Reporter {
+  const listeners = new Set<ErrorListener>()
+  return {
+    listen(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    report(error, during) {
+      if (listeners.size === 0) logger?.error(`durably: ${during}:`, error)
+      for (const listener of listeners) {
+        try {
+          listener(error, during)
+        } catch (thrown) {
+          logger?.error('durably: an onError listener threw:', thrown)
+        }
+      }
+    },
+  }
+}

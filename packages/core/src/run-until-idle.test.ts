@@ -1,0 +1,253 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { anything, createBench, createGate, createMortal, createFaulty, type Bench } from './testing/test-bench'
+import { settled } from './testing/fake-clock'
+
+let bench: Bench
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(() => bench.close())
+
+const forever = () => new Promise<never>(() => {})
+
+describe('runUntilIdle', () => {
+  it('runs what is due and what that triggers, then returns', async () => {
+    const durably = bench.open()
+    const order: unknown[] = []
+    const second = durably.defineJob({ name: 'second', input: anything }, (_ctx, payload) => void order.push(payload))
+    const first = durably.defineJob({ name: 'first', input: anything }, async (_ctx, payload) => {
+      order.push(payload)
+      await second.trigger(`${payload}+`)
+    })
+    await first.trigger('a')
+    await first.trigger('b')
+    expect(await durably.runUntilIdle()).toEqual({ ran: 4, nextWakeAt: null })
+    expect(order).toEqual(['a', 'b', 'a+', 'b+'])
+    expect(durably.health().worker).toBe('stopped')
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('does nothing when nothing is there', async () => {
+    expect(await bench.open().runUntilIdle()).toEqual({ ran: 0, nextWakeAt: null })
+  })
+
+  it('counts failures too', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => Promise.reject(new Error('no')))
+    await job.trigger({})
+    expect(await durably.runUntilIdle()).toMatchObject({ ran: 1 })
+    expect(await durably.counts()).toMatchObject({ failed: 1 })
+  })
+
+  it('uses all slots', async () => {
+    const durably = bench.open({ concurrency: 3 })
+    let inside = 0
+    let most = 0
+    const job = durably.defineJob({ name: 'job', input: anything }, async () => {
+      inside += 1
+      most = Math.max(most, inside)
+      await settled()
+      inside -= 1
+    })
+    await job.batchTrigger(Array.from({ length: 7 }, (_, payload) => ({ payload })))
+    expect(await durably.runUntilIdle()).toMatchObject({ ran: 7 })
+    expect(most).toBe(3)
+  })
+
+  it('says when the next run is due', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => {})
+    await job.trigger({}, { delay: 60_000 })
+    await job.trigger({}, { delay: 30_000 })
+    await job.trigger({})
+    expect(await durably.runUntilIdle()).toEqual({ ran: 1, nextWakeAt: '2030-01-01T00:00:30.000Z' })
+    await bench.clock.advance(30_000)
+    expect(await durably.runUntilIdle()).toEqual({ ran: 1, nextWakeAt: '2030-01-01T00:01:00.000Z' })
+  })
+
+  it('says when the lease of a lost worker runs out, and takes its run then', async () => {
+    const mortal = createMortal(bench.storage)
+    const { now } = await bench.perform(forever, { storage: mortal.storage })
+    mortal.kill()
+    const durably = bench.open()
+    durably.defineJob({ name: 'job', input: anything }, () => 'rescued')
+    expect(await durably.runUntilIdle()).toEqual({ ran: 0, nextWakeAt: '2030-01-01T00:00:30.000Z' })
+    await bench.clock.advance(30_001)
+    expect(await durably.runUntilIdle()).toEqual({ ran: 1, nextWakeAt: null })
+    expect(await now()).toMatchObject({ status: 'completed', output: 'rescued' })
+  })
+
+  it('does not wait for a concurrency key that someone else has', async () => {
+    const gate = createGate()
+    const { job } = await bench.perform(() => gate.opened)
+    await job.trigger({}, { concurrencyKey: 'k' })
+    const holder = bench.open()
+    holder.defineJob({ name: 'job', input: anything }, () => gate.opened)
+    holder.start()
+    await settled()
+    const waiting = await job.trigger({}, { concurrencyKey: 'k' })
+    const durably = bench.open()
+    durably.defineJob({ name: 'job', input: anything }, () => 'mine')
+    const { ran, nextWakeAt } = await durably.runUntilIdle()
+    expect(ran).toBe(0)
+    expect(Date.parse(String(nextWakeAt))).toBeGreaterThan(bench.clock.now())
+    expect(await durably.getRun(waiting.id)).toMatchObject({ status: 'pending' })
+    gate.open()
+  })
+
+  it('ignores jobs that it does not know', async () => {
+    const other = bench.open().defineJob({ name: 'other', input: anything }, () => {})
+    await other.trigger({})
+    expect(await bench.open().runUntilIdle()).toMatchObject({ ran: 0 })
+  })
+
+  it('claims nothing more when its budget is over, and gives back what does not end in 5 s', async () => {
+    const durably = bench.open()
+    const reasons: unknown[] = []
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run('deaf', ({ signal }) => {
+        signal.addEventListener('abort', () => reasons.push(signal.reason))
+        return forever()
+      }),
+    )
+    const first = await job.trigger({})
+    const second = await job.trigger({})
+    const draining = durably.runUntilIdle({ budgetMs: 1000 })
+    await bench.clock.advance(1000)
+    expect(reasons).toMatchObject([{ code: 'SHUTDOWN' }])
+    await bench.clock.advance(4999)
+    expect(await durably.getRun(first.id)).toMatchObject({ status: 'running' })
+    await bench.clock.advance(2)
+    expect(await draining).toEqual({ ran: 1, nextWakeAt: expect.any(String) })
+    expect(await durably.getRun(first.id)).toMatchObject({ status: 'pending', crashCount: 0, attempt: 1 })
+    expect(await durably.getRun(second.id)).toMatchObject({ status: 'pending' })
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('starts no new body when its budget is over, and keeps what finishes in time', async () => {
+    const durably = bench.open()
+    const gate = createGate()
+    const ran: string[] = []
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      await ctx.run('a', async () => {
+        ran.push('a')
+        await gate.opened
+      })
+      return ctx.run('b', () => ran.push('b'))
+    })
+    const { id } = await job.trigger({})
+    const draining = durably.runUntilIdle({ budgetMs: 1000 })
+    await bench.clock.advance(2000)
+    gate.open()
+    await bench.clock.advance(10)
+    const { ran: count, nextWakeAt } = await draining
+    expect(count).toBe(1)
+    expect(nextWakeAt).toBe(new Date(Date.parse('2030-01-01T00:00:02.000Z')).toISOString())
+    expect(ran).toEqual(['a'])
+    expect(await durably.getRun(id)).toMatchObject({ status: 'pending' })
+    expect(await durably.getSteps(id)).toMatchObject([{ name: 'a', status: 'completed' }])
+    expect(await durably.runUntilIdle()).toMatchObject({ ran: 1, nextWakeAt: null })
+    expect(ran).toEqual(['a', 'b'])
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', attempt: 1 })
+  })
+
+  it('ends at a signal, at once when it is aborted already', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run(
+        'a',
+        ({ signal }) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      ),
+    )
+    await job.trigger({})
+    expect(await durably.runUntilIdle({ signal: AbortSignal.abort() })).toMatchObject({ ran: 0 })
+    const controller = new AbortController()
+    const draining = durably.runUntilIdle({ signal: controller.signal })
+    await settled()
+    controller.abort()
+    await bench.clock.advance(10)
+    expect(await draining).toMatchObject({ ran: 1 })
+    expect(await durably.counts()).toMatchObject({ pending: 1, failed: 0 })
+  })
+
+  it('renews its leases', async () => {
+    const durably = bench.open()
+    const gate = createGate()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => gate.opened)
+    const { id } = await job.trigger({})
+    const draining = durably.runUntilIdle()
+    const other = bench.open()
+    other.defineJob({ name: 'job', input: anything }, () => 'stolen')
+    other.start()
+    await bench.clock.advance(100_000)
+    gate.open()
+    await settled()
+    expect(await draining).toMatchObject({ ran: 1 })
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', crashCount: 0, output: undefined })
+  })
+
+  it('beside a started worker does not stop it', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    durably.start()
+    await settled()
+    await job.trigger({})
+    await durably.runUntilIdle()
+    expect(durably.health().worker).toBe('running')
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('can be followed by start, also while it runs', async () => {
+    const durably = bench.open()
+    const gate = createGate()
+    const job = durably.defineJob({ name: 'job', input: anything }, (_ctx, wait) =>
+      wait === true ? gate.opened : undefined,
+    )
+    await job.trigger(true)
+    const draining = durably.runUntilIdle()
+    await settled()
+    durably.start()
+    gate.open()
+    await draining
+    const { id } = await job.trigger(false)
+    await bench.clock.advance(2000)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('twice at once shares the work', async () => {
+    const durably = bench.open()
+    const bodies: unknown[] = []
+    const job = durably.defineJob({ name: 'job', input: anything }, async (_ctx, payload) => {
+      bodies.push(payload)
+      await settled()
+    })
+    await job.batchTrigger(Array.from({ length: 5 }, (_, payload) => ({ payload })))
+    await Promise.all([durably.runUntilIdle(), durably.runUntilIdle()])
+    expect(bodies).toEqual([0, 1, 2, 3, 4])
+    expect(durably.health().worker).toBe('stopped')
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('returns or rejects when the storage is away, and is itself again afterwards', async () => {
+    const faulty = createFaulty(bench.storage)
+    const durably = bench.open({ storage: faulty.storage })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    const { id } = await job.trigger({})
+    faulty.fail()
+    await durably.runUntilIdle().catch(() => {})
+    expect(durably.health().worker).toBe('stopped')
+    expect(bench.clock.pendingTimers()).toBe(0)
+    faulty.heal()
+    expect(await durably.runUntilIdle()).toMatchObject({ ran: 1 })
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+  })
+
+  it.each([-1, Number.NaN])('refuses a budget of %s', async (budgetMs) => {
+    await expect(bench.open().runUntilIdle({ budgetMs })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})

@@ -1,0 +1,142 @@
+import type { Engine } from './engine'
+import { CapabilityMissingError, InvalidOptionError } from './errors'
+import type { DurablyEvent } from './events'
+import { explainRun } from './explain'
+import { RUN_STATUSES, type RunStatus } from './lifecycle'
+import { toRun, toStep, type Run, type Step } from './run'
+import type { Capability, EventRecord, RunQuery, RunRecord, StatusCounts, Storage } from './storage'
+import { decodeValue } from './values'
+
+/** Which runs `getRuns()` returns: those that meet every condition. */
+export interface RunFilter {
+  readonly status?: RunStatus | readonly RunStatus[] | undefined
+  readonly jobName?: string | undefined
+  readonly tenant?: string | undefined
+  /** All of these labels. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly limit?: number | undefined
+  /** The id of the last run of the page before. */
+  readonly cursor?: string | undefined
+}
+
+/** A part of a long list. */
+export interface PageOptions<TCursor> {
+  readonly after?: TCursor | undefined
+  readonly limit?: number | undefined
+}
+
+/** A line that a job logged. */
+export interface Log {
+  readonly id: string
+  readonly runId: string
+  readonly stepName: string | null
+  readonly level: 'info' | 'warn' | 'error'
+  readonly message: string
+  readonly data: unknown
+  readonly timestamp: string
+}
+
+/** An event as the history has it: without `sequence`, which is a process's own. */
+export type StoredEvent = Omit<DurablyEvent, 'sequence'> & { readonly seq: number }
+
+/** Reading runs. What is not there is `null` or `[]`. */
+export interface RunReads {
+  getRun(id: string): Promise<Run | null>
+  /** Newest first. Everything that matches, unless limited. */
+  getRuns(filter?: RunFilter): Promise<Run[]>
+  getSteps(id: string): Promise<Step[]>
+  getLogs(id: string, page?: PageOptions<string>): Promise<Log[]>
+  getEvents(id: string, page?: PageOptions<number>): Promise<StoredEvent[]>
+  counts(filter?: {
+    readonly jobName?: string | undefined
+    readonly tenant?: string | undefined
+  }): Promise<StatusCounts>
+  /** In words: what the run is doing, or what it is waiting for. */
+  explain(id: string): Promise<string>
+}
+
+/** `tenant` limits everything to it, whatever a filter says. */
+export function createRunReads(engine: Engine, tenant?: string): RunReads {
+  const { storage } = engine
+  const scope = tenant === undefined ? {} : { tenant }
+  return {
+    async getRun(id) {
+      const run = await storage.getRun(id, scope)
+      return run === null ? null : toRun(run)
+    },
+    async getRuns(filter = {}) {
+      return (await storage.getRuns({ ...toQuery(filter), ...scope })).map((run) => toRun(run))
+    },
+    async getSteps(id) {
+      return (await storage.getSteps(id, scope)).map(toStep)
+    },
+    async getLogs(id, page = {}) {
+      const logs = await capability(storage, 'logs', 'getLogs()').getLogs(id, { ...toPage(page), ...scope })
+      return logs.map((log) => ({ ...log, data: decodeValue(log.data) }))
+    },
+    async getEvents(id, page = {}) {
+      const group = capability(storage, 'events', 'getEvents()')
+      const run = await storage.getRun(id, scope)
+      if (run === null) return []
+      return (await group.getEvents(id, { ...toPage(page), ...scope })).map((event) => toStoredEvent(event, run))
+    },
+    async counts({ jobName, tenant: wanted } = {}) {
+      const filter = { ...(jobName !== undefined && { jobName }), ...(wanted !== undefined && { tenant: wanted }) }
+      return storage.counts({ ...filter, ...scope })
+    },
+    async explain(id) {
+      const run = await storage.getRun(id, scope)
+      return run === null ? `There is no run ${id}. It may have been deleted or purged.` : explainRun(engine, run)
+    },
+  }
+}
+
+export function capability<Name extends Capability>(
+  storage: Storage,
+  name: Name,
+  wanted: string,
+): NonNullable<Storage[Name]> {
+  const group = storage[name]
+  if (group === undefined) throw new CapabilityMissingError(name, wanted)
+  return group
+}
+
+function toQuery({ status, jobName, tenant, labels, limit, cursor }: RunFilter): RunQuery {
+  const statuses = status === undefined ? undefined : listOf(status)
+  const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
+  if (unknown !== undefined) {
+    throw new InvalidOptionError(`"${unknown}" is not a status. There are ${RUN_STATUSES.join(', ')}.`)
+  }
+  return {
+    ...(statuses !== undefined && { statuses }),
+    ...(jobName !== undefined && { jobName }),
+    ...(tenant !== undefined && { tenant }),
+    ...(labels !== undefined && { labels }),
+    ...(cursor !== undefined && { cursor }),
+    ...(limit !== undefined && { limit: refuseBadLimit(limit) }),
+  }
+}
+
+export function listOf<T>(oneOrMany: T | readonly T[]): readonly T[] {
+  return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T]
+}
+
+function toPage<TCursor>({ after, limit }: PageOptions<TCursor>) {
+  return {
+    ...(after !== undefined && { after }),
+    ...(limit !== undefined && { limit: refuseBadLimit(limit) }),
+  }
+}
+
+function refuseBadLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit > 0) return limit
+  throw new InvalidOptionError(`limit must be a positive integer, not ${limit}.`)
+}
+
+/** The payload of a run is stored once, on the run. */
+function toStoredEvent({ type, payload, seq, createdAt }: EventRecord, run: RunRecord): StoredEvent {
+  const own = decodeValue(payload) as object
+  const withPayload = type === 'run:start' || type === 'run:trigger' ? { payload: decodeValue(run.payload) } : {}
+  const fields = { type, runId: run.id, jobName: run.jobName, ...withPayload, ...own, seq, timestamp: createdAt }
+  return fields as unknown as StoredEvent
+}

@@ -1,0 +1,171 @@
+import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
+import { DETAIL, LEASE_MS, OUTCOME_KINDS, newRun, outcomeOf, runCommit, stepWrite } from './builders'
+import { casesOf } from './contract-case'
+import { assertApart } from './instants'
+
+export const COMMIT_CASES = casesOf('required', 'commit', {
+  'the answer of a commit shows the run': async (kit) => {
+    const holder = await kit.start()
+    const answer = await holder.commit()
+    const expected = { kept: true, status: 'running', seq: 0, wakes: 0, cancelRequested: false, children: [] }
+    assertEqual(answer, expected, 'answer')
+  },
+
+  'a commit counts, extends the lease and moves the heartbeat': async (kit) => {
+    const holder = await kit.start({}, { leaseMs: 1000 })
+    await holder.commit({ leaseMs: 10 * LEASE_MS })
+    const run = await kit.run(holder.id)
+    assertMatches(run, { status: 'running', commitNo: 1, leaseEpoch: 1, claimToken: holder.lease.token }, 'the run')
+    assertApart(run.heartbeatAt, run.leaseUntil, 10 * LEASE_MS)
+    assert(run.version > holder.run.version, 'version should have grown')
+    assertMatches(run, { updatedAt: run.heartbeatAt ?? '' }, 'the run')
+  },
+
+  'step index and progress are written over, or left alone': async (kit) => {
+    const holder = await kit.start()
+    await holder.commit({ currentStepIndex: 3, progress: { current: 2, total: 5, message: 'two of "five"' } })
+    await holder.commit()
+    const expected = { currentStepIndex: 3, progress: { current: 2, total: 5, message: 'two of "five"' } }
+    assertMatches(await kit.run(holder.id), expected, 'the run after a commit without them')
+    await holder.commit({ currentStepIndex: 4, progress: { current: 3 } })
+    assertMatches(await kit.run(holder.id), { currentStepIndex: 4, progress: { current: 3 } }, 'the run in the end')
+  },
+
+  'an empty list is nothing to do': async (kit) => {
+    assertEqual(await kit.storage.commit([]), [], 'answers')
+  },
+
+  'many runs are committed as one list, answered in order': async (kit) => {
+    await kit.storage.enqueue(Array.from({ length: 40 }, () => newRun()))
+    const runs = [...(await kit.claim({ claimToken: 'mine', limit: 40 }))].reverse()
+    const commits = runs.map(({ id, leaseEpoch }, index) =>
+      runCommit(
+        { lease: { runId: id, epoch: leaseEpoch, token: 'mine', leaderEpoch: null }, commitNo: 1 },
+        {
+          steps: [stepWrite({ name: 's', output: String(index) })],
+          outcome: index % 2 === 0 ? outcomeOf('complete') : null,
+        },
+      ),
+    )
+    const answers = await kit.storage.commit(commits)
+    assertEqual(
+      answers.map((answer) => answer.kept && answer.status),
+      runs.map((_, index) => (index % 2 === 0 ? 'completed' : 'running')),
+      'answers',
+    )
+    for (const [index, { id }] of runs.entries()) {
+      assertMatches(
+        itemAt(await kit.storage.getSteps(id), 0, 'steps'),
+        { output: String(index) },
+        `step of run ${index}`,
+      )
+    }
+  },
+
+  'a lost commit does not disturb the others of its list': async (kit) => {
+    const holders = [await kit.start(), await kit.start(), await kit.start()]
+    const [first, stale, last] = holders
+    assert(first !== undefined && stale !== undefined && last !== undefined, 'three runs should be held')
+    const before = await kit.snapshot(stale.id)
+    const lost = stale.next({ lease: { ...stale.lease, epoch: 99 }, steps: [stepWrite()], outcome: outcomeOf('fail') })
+    const answers = await kit.storage.commit([
+      first.next({ steps: [stepWrite({ name: 'a' })] }),
+      lost,
+      last.next({ outcome: outcomeOf('complete') }),
+    ])
+    assertEqual(
+      answers.map(({ kept }) => kept),
+      [true, false, true],
+      'kept',
+    )
+    assertEqual(await kit.snapshot(stale.id), before, 'the run of the lost commit')
+    assertEqual((await kit.storage.getSteps(first.id)).length, 1, 'steps of the first run')
+    assertMatches(await kit.run(last.id), { status: 'completed' }, 'the last run')
+  },
+
+  'a commit sent twice is applied once': async (kit) => {
+    const holder = await kit.start()
+    await kit.order('cancel', holder.id)
+    const commit = holder.next({ steps: [stepWrite({ name: 'a' })], currentStepIndex: 1 })
+    const first = await holder.send(commit)
+    const before = await kit.snapshot(holder.id)
+    const again = await holder.send(commit)
+    assertMatches(again, { kept: true, status: 'running', wakes: 0, cancelRequested: true }, 'answer to the second')
+    assertEqual(again, first, 'both answers')
+    assertEqual(await kit.snapshot(holder.id), before, 'the run after the second')
+  },
+
+  'a commit that left running is known again when it comes twice': async (kit) => {
+    for (const kind of OUTCOME_KINDS) {
+      const holder = await kit.start()
+      const commit = holder.next({ steps: [stepWrite({ name: 'a' })], outcome: outcomeOf(kind) })
+      const first = await holder.send(commit)
+      const before = await kit.snapshot(holder.id)
+      assertEqual(await holder.send(commit), first, `answer to the second ${kind}`)
+      assertEqual(await kit.snapshot(holder.id), before, `the run after the second ${kind}`)
+    }
+  },
+
+  'a commit sent twice is lost when another lease came between': async (kit) => {
+    const holder = await kit.start({ jobName: 'job' })
+    const commit = holder.next({ outcome: outcomeOf('release') })
+    await holder.send(commit)
+    await kit.hold()
+    const before = await kit.snapshot(holder.id)
+    assertEqual(await holder.send(commit), { kept: false }, 'answer to the second')
+    assertEqual(await kit.snapshot(holder.id), before, 'the run after the second')
+  },
+
+  'a commit sent twice within one list of others is applied once': async (kit) => {
+    const [one, other] = [await kit.start(), await kit.start()]
+    const commit = one.next({ steps: [stepWrite({ name: 'a' })] })
+    await one.send(commit)
+    const answers = await kit.storage.commit([commit, other.next()])
+    assertEqual(
+      answers.map(({ kept }) => kept),
+      [true, true],
+      'kept',
+    )
+    assertMatches(await kit.run(one.id), { commitNo: 1 }, 'the run committed twice')
+  },
+
+  'a list with a commit that cannot be written keeps each commit whole': async (kit) => {
+    const [good, bad] = [await kit.start(), await kit.start()]
+    await bad.commit({ steps: [stepWrite({ name: 'twice' })] })
+    const before = await kit.snapshot(bad.id)
+    const poison = bad.next({ steps: [stepWrite({ name: 'fresh' }), stepWrite({ name: 'twice' })] })
+    const fine = good.next({ steps: [stepWrite({ name: 'a' })], outcome: outcomeOf('complete') })
+    await kit.storage.commit([fine, poison]).catch(() => null)
+    assertMatches(await good.send(fine), { kept: true, status: 'completed' }, 'the good commit sent alone')
+    await assertRejects(bad.send(poison), null, 'the bad commit sent alone')
+    assertEqual(await kit.snapshot(bad.id), before, 'the run of the bad commit')
+    assertEqual((await kit.storage.getSteps(good.id)).length, 1, 'steps of the good one')
+  },
+
+  'a commit is possible after the lease ran out, until it is recovered': async (kit) => {
+    const holder = await kit.startExpired()
+    await holder.commit({ steps: [stepWrite()] })
+    assertEqual(await kit.recover(), [], 'runs recovered after the commit')
+  },
+
+  'a committed step ends the streak of crashes, a started one does not': async (kit) => {
+    await kit.startExpired({ jobName: 'job' })
+    await kit.recover()
+    const holder = await kit.hold()
+    assertMatches(holder.run, { crashCount: 1 }, 'the run after a crash')
+    await holder.commit({ steps: [stepWrite({ status: 'started', name: 'a', output: null })] })
+    assertMatches(await kit.run(holder.id), { crashCount: 1 }, 'the run after a started step')
+    await holder.commit({ progress: { current: 1 } })
+    assertMatches(await kit.run(holder.id), { crashCount: 1 }, 'the run after progress alone')
+    await holder.commit({ steps: [stepWrite({ name: 'b' })] })
+    assertMatches(await kit.run(holder.id), { crashCount: 0 }, 'the run after a completed step')
+  },
+
+  'a failed step ends the streak of crashes too': async (kit) => {
+    await kit.startExpired({ jobName: 'job' })
+    await kit.recover()
+    const holder = await kit.hold()
+    await holder.commit({ steps: [stepWrite({ status: 'failed', error: 'no', errorDetail: DETAIL, output: null })] })
+    assertMatches(await kit.run(holder.id), { crashCount: 0 }, 'the run')
+  },
+})

@@ -1,0 +1,86 @@
+import type { Capability } from '../../storage'
+import { CHILD_CASES } from './children'
+import { CLAIM_CASES } from './claim'
+import { COMMAND_CASES } from './commands'
+import { COMMIT_CASES } from './commit'
+import type { ContractCase } from './contract-case'
+import { ENQUEUE_CASES, IDEMPOTENCY_CASES } from './enqueue'
+import { EVENT_CASES } from './events'
+import { LOG_CASES } from './logs'
+import { NEXT_DUE_CASES } from './next-due'
+import { OUTCOME_CASES } from './outcomes'
+import { PURGE_CASES } from './purge'
+import { READ_CASES } from './reads'
+import { RECOVER_CASES } from './recover'
+import { RENEW_CASES } from './renew'
+import { REOPEN_CASES, SIGNAL_REOPEN_CASES, TRANSACTION_REOPEN_CASES } from './reopen'
+import { SIGNAL_CASES } from './signals'
+import { SLOT_CASES } from './slots'
+import { STALE_CASES } from './stale'
+import { STEP_CASES } from './steps'
+import { TRANSACTION_CASES } from './transaction'
+import { WATCH_CASES } from './watch'
+
+export type { ContractCase, ContractGroup, ContractStorage, StorageContractSetup } from './contract-case'
+
+/** All that a storage must do, as cases that any test runner can run. */
+export const STORAGE_CONTRACT: readonly ContractCase[] = [
+  ...ENQUEUE_CASES,
+  ...IDEMPOTENCY_CASES,
+  ...CLAIM_CASES,
+  ...SLOT_CASES,
+  ...COMMIT_CASES,
+  ...STEP_CASES,
+  ...OUTCOME_CASES,
+  ...STALE_CASES,
+  ...CHILD_CASES,
+  ...RENEW_CASES,
+  ...RECOVER_CASES,
+  ...COMMAND_CASES,
+  ...PURGE_CASES,
+  ...READ_CASES,
+  ...NEXT_DUE_CASES,
+  ...EVENT_CASES,
+  ...LOG_CASES,
+  ...SIGNAL_CASES,
+  ...WATCH_CASES,
+  ...TRANSACTION_CASES,
+  ...REOPEN_CASES,
+  ...SIGNAL_REOPEN_CASES,
+  ...TRANSACTION_REOPEN_CASES,
+]
+
+/** A case that is left out, and why. */
+export interface ExcludedCase {
+  readonly name: string
+  readonly reason: string
+}
+
+/** The cases for one storage. */
+export interface SelectedCases {
+  readonly cases: readonly ContractCase[]
+  /** To be counted and shown: an exclusion is a promise not kept. */
+  readonly excluded: readonly ExcludedCase[]
+}
+
+/**
+ * The cases for a storage with these capabilities, without the ones excluded by name. An exclusion needs a reason and
+ * the name of a case that would run, else this throws.
+ *
+ * ```ts
+ * for (const { name, run } of casesFor(['events', 'logs']).cases) it(name, () => run(setup))
+ * ```
+ */
+export function casesFor(
+  capabilities: readonly Capability[],
+  exclusions: Readonly<Record<string, string>> = {},
+): SelectedCases {
+  const offered = STORAGE_CONTRACT.filter(({ group }) => group === 'required' || capabilities.includes(group))
+  const names = new Set(offered.map(({ name }) => name))
+  const excluded = Object.entries(exclusions).map(([name, reason]) => ({ name, reason }))
+  for (const { name, reason } of excluded) {
+    if (!names.has(name)) throw new Error(`The contract has no case "${name}" for these capabilities to exclude.`)
+    if (reason.trim() === '') throw new Error(`The case "${name}" is excluded without a reason.`)
+  }
+  return { cases: offered.filter(({ name }) => !Object.hasOwn(exclusions, name)), excluded }
+}

@@ -1,0 +1,107 @@
+import type { PurgeParams } from '../../storage'
+import { assertEqual } from '../assert'
+import { FAR_MS, stepWrite } from './builders'
+import { casesOf } from './contract-case'
+import type { Kit } from './kit'
+
+const ALL: PurgeParams = { statuses: ['completed', 'failed', 'timed_out', 'cancelled'], limit: 100 }
+const FUTURE = '2099-01-01T00:00:00.000Z'
+
+/** Ended one after the other, oldest first. */
+async function endedRuns(kit: Kit, count: number): Promise<string[]> {
+  const ids: string[] = []
+  for (let index = 0; index < count; index++) {
+    const holder = await kit.start()
+    await holder.leave('complete', {}, { steps: [stepWrite()] })
+    ids.push(holder.id)
+  }
+  return ids
+}
+
+async function left(kit: Kit): Promise<string[]> {
+  return (await kit.storage.getRuns({})).map(({ id }) => id).sort()
+}
+
+export const PURGE_CASES = casesOf('required', 'purge', {
+  'ended runs go with all that belongs to them': async (kit) => {
+    const ids = await endedRuns(kit, 3)
+    assertEqual(await kit.storage.purge(ALL), 3, 'runs removed')
+    assertEqual(await left(kit), [], 'runs left')
+    assertEqual(await kit.storage.getSteps(ids[0] ?? ''), [], 'steps left')
+    assertEqual(await kit.storage.purge(ALL), 0, 'runs removed a second time')
+  },
+
+  'only runs of the given states go': async (kit) => {
+    const completed = await kit.start()
+    await completed.leave('complete')
+    const failed = await kit.start()
+    await failed.leave('fail')
+    assertEqual(await kit.storage.purge({ ...ALL, statuses: ['failed'] }), 1, 'runs removed')
+    assertEqual(await left(kit), [completed.id], 'runs left')
+    assertEqual(await kit.storage.purge({ ...ALL, statuses: [] }), 0, 'runs removed without a state')
+  },
+
+  'runs that have not ended stay, whatever is asked for': async (kit) => {
+    const ids = [(await kit.enqueue()).id, (await kit.start()).id]
+    const waiting = await kit.start()
+    await waiting.leave('suspend')
+    const statuses = ['pending', 'assigned', 'running', 'orphaned', 'completed'] as const
+    assertEqual(await kit.storage.purge({ ...ALL, statuses, before: FUTURE }), 0, 'runs removed')
+    assertEqual(await left(kit), [...ids, waiting.id].sort(), 'runs left')
+  },
+
+  'olderThanMs counts from the end by the clock of the storage': async (kit) => {
+    await endedRuns(kit, 2)
+    assertEqual(await kit.storage.purge({ ...ALL, olderThanMs: FAR_MS }), 0, 'runs removed that are an hour old')
+    assertEqual(await kit.storage.purge({ ...ALL, olderThanMs: -FAR_MS }), 2, 'runs removed of any age')
+  },
+
+  'before is an instant': async (kit) => {
+    await endedRuns(kit, 2)
+    const past = '2001-01-01T00:00:00.000Z'
+    assertEqual(await kit.storage.purge({ ...ALL, before: past }), 0, 'runs removed that ended long ago')
+    assertEqual(await kit.storage.purge({ ...ALL, before: FUTURE }), 2, 'runs removed that ended before the future')
+  },
+
+  'tenant and job narrow it': async (kit) => {
+    for (const [tenant, jobName] of [
+      ['a', 'x'],
+      ['a', 'y'],
+      ['b', 'x'],
+    ] as const) {
+      const holder = await kit.start({ tenant, jobName })
+      await holder.leave('complete')
+    }
+    assertEqual(await kit.storage.purge({ ...ALL, tenant: 'c' }), 0, 'runs removed of another tenant')
+    assertEqual(await kit.storage.purge({ ...ALL, tenant: 'a', jobName: 'x' }), 1, 'runs removed of tenant and job')
+    assertEqual(await kit.storage.purge({ ...ALL, jobName: 'x' }), 1, 'runs removed of the job')
+    assertEqual(await kit.storage.purge({ ...ALL, tenant: 'a' }), 1, 'runs removed of the tenant')
+  },
+
+  'no more than the limit at once': async (kit) => {
+    await endedRuns(kit, 5)
+    const counts = [
+      await kit.storage.purge({ ...ALL, limit: 2 }),
+      await kit.storage.purge({ ...ALL, limit: 2 }),
+      await kit.storage.purge({ ...ALL, limit: 2 }),
+    ]
+    assertEqual(counts, [2, 2, 1], 'runs removed in turn')
+  },
+
+  'keepNewest leaves that many, counting all that match': async (kit) => {
+    await endedRuns(kit, 5)
+    const waiting = await kit.enqueue()
+    assertEqual(await kit.storage.purge({ ...ALL, keepNewest: 7 }), 0, 'runs removed with more to keep than there are')
+    assertEqual(await kit.storage.purge({ ...ALL, keepNewest: 2 }), 3, 'runs removed')
+    assertEqual((await left(kit)).length, 3, 'runs left')
+    assertEqual(await kit.storage.purge({ ...ALL, keepNewest: 0 }), 2, 'runs removed without any to keep')
+    assertEqual(await left(kit), [waiting.id], 'runs left in the end')
+  },
+
+  'a purged key is free': async (kit) => {
+    const holder = await kit.start({ jobName: 'j', idempotencyKey: 'k' })
+    await holder.leave('complete')
+    await kit.storage.purge(ALL)
+    await kit.enqueue({ jobName: 'j', idempotencyKey: 'k' })
+  },
+})

@@ -1,0 +1,73 @@
+import type { Clock } from '../environment'
+
+/** A clock that stands still until a test moves it. */
+export interface FakeClock extends Clock {
+  /** Moves time on, calling every timer that comes due in its order, and lets what follows from each happen first. */
+  advance(ms: number): Promise<void>
+  /** Sets the wall clock forward or back, as an administrator would. Durations and timers do not notice. */
+  setWall(byMs: number): void
+  /** Timers that are waiting. */
+  pendingTimers(): number
+}
+
+interface Timer {
+  readonly dueAt: number
+  readonly order: number
+  readonly fn: () => void
+}
+
+/** A clock for tests: `createDurably({ environment: { clock } })`. */
+export function createFakeClock(startMs = Date.UTC(2030, 0, 1)): FakeClock {
+  const timers = new Set<Timer>()
+  let elapsed = 0
+  let wallOffset = startMs
+  let order = 0
+
+  function next(until: number): Timer | null {
+    let first: Timer | null = null
+    for (const timer of timers) {
+      if (timer.dueAt > until) continue
+      if (first === null || timer.dueAt < first.dueAt || (timer.dueAt === first.dueAt && timer.order < first.order))
+        first = timer
+    }
+    return first
+  }
+
+  return {
+    now: () => wallOffset + elapsed,
+    monotonic: () => elapsed,
+    schedule(ms, fn) {
+      order += 1
+      const timer = { dueAt: elapsed + Math.max(0, ms), order, fn }
+      timers.add(timer)
+      return () => void timers.delete(timer)
+    },
+    async advance(ms) {
+      const until = elapsed + ms
+      await settled()
+      for (let timer = next(until); timer !== null; timer = next(until)) {
+        timers.delete(timer)
+        elapsed = Math.max(elapsed, timer.dueAt)
+        timer.fn()
+        await settled()
+      }
+      elapsed = until
+    },
+    setWall(byMs) {
+      wallOffset += byMs
+    },
+    pendingTimers: () => timers.size,
+  }
+}
+
+/** Resolves once every promise that can settle without time passing has settled. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel()
+    port1.onmessage = () => {
+      port1.close()
+      resolve()
+    }
+    port2.postMessage(null)
+  })
+}

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest'
+import { LIFECYCLE, type TransitionName } from '../lifecycle'
+import { createMemoryStorage, createMemoryStorageWith } from '../memory/memory-storage'
+import { CORPUS } from './simulation/corpus'
+import { describeFailure, explore, seedsUntilFound, type Exploration } from './simulation/explore'
+import { coverageTable, SIMULATED_TRANSITIONS } from './simulation/faults'
+import { guardMutants, NOT_SIMULATED } from './simulation/guard-mutants'
+import { simulate } from './simulation/simulate'
+import { ENGINE_MUTANTS, STORAGE_MUTANTS } from './simulation/storage-mutants'
+
+interface TestProcess {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly stdout: { write(text: string): void }
+  getBuiltinModule(id: 'node:fs'): { appendFileSync(path: string, text: string): void }
+}
+
+const { env, stdout, getBuiltinModule } = (globalThis as unknown as { readonly process: TestProcess }).process
+
+/** 60 s of seeds, and so many that every pair is met often enough; 20,000 of them in the full lane. */
+const LANE =
+  env['DURABLY_SCALE'] === 'full'
+    ? { seconds: 60, leastSeeds: 20_000, timeoutMs: 1_200_000 }
+    : { seconds: 60, leastSeeds: 2200, timeoutMs: 240_000 }
+
+const LEAST_HITS = 50
+const FIRST_SEED = Number(env['DURABLY_SEED'] ?? 1)
+const MUTANT_SEEDS = 1500
+
+function report(line: Readonly<Record<string, string | number>>): void {
+  const path = env['DURABLY_REPORT']
+  if (path !== undefined) getBuiltinModule('node:fs').appendFileSync(path, `${JSON.stringify(line)}\n`)
+}
+
+describe('the simulation', () => {
+  it.each(CORPUS)('still finds nothing in seed $seed, which once found: $found', async ({ seed }) => {
+    const { failures } = await explore({ firstSeed: seed, goesOn: (played) => played < 1 })
+    expect(failures.map(describeFailure)).toEqual([])
+  })
+
+  it('tells the same story for the same seed', async () => {
+    const [first, second, other] = [
+      await simulate({ seed: 7 }),
+      await simulate({ seed: 7 }),
+      await simulate({ seed: 8 }),
+    ]
+    expect(second).toEqual(first)
+    expect(other.fingerprint).not.toBe(first.fingerprint)
+  })
+
+  it(
+    'finds no violation, and every fault meets every transition (G2-G9, G12-G19, G22)',
+    async () => {
+      const startedAt = performance.now()
+      const seconds = () => (performance.now() - startedAt) / 1000
+      const goesOn = (played: number) => seconds() < LANE.seconds || played < LANE.leastSeeds
+      const explored = await explore({ firstSeed: FIRST_SEED, goesOn })
+      sayWhatWasExplored(explored, seconds())
+      expect(explored.failures.map(describeFailure)).toEqual([])
+      expect(explored.leastOperations).toBeGreaterThanOrEqual(100)
+      expect(coverageTable(explored.coverage).filter(({ hits }) => hits < LEAST_HITS)).toEqual([])
+    },
+    LANE.timeoutMs,
+  )
+})
+
+function sayWhatWasExplored(
+  { seeds, operations, bodyStarts, zombieStarts, coverage }: Exploration,
+  seconds: number,
+): void {
+  const rarest = coverageTable(coverage)[0]
+  const seedsPerSecond = Math.round(seeds / seconds)
+  report({
+    suite: 'simulation',
+    seeds,
+    seedsPerSecond,
+    operations,
+    bodyStarts,
+    zombieStarts,
+    rarestPair: rarest?.hits ?? 0,
+  })
+  const operationsEach = Math.round(operations / seeds)
+  stdout.write(
+    `simulation: ${seeds} seeds from ${FIRST_SEED}, ${seedsPerSecond} a second, ${operationsEach} operations each; ` +
+      `rarest pair ${rarest?.pair}: ${rarest?.hits}\n`,
+  )
+}
+
+describe('the simulation finds', () => {
+  it.each(guardMutants())(
+    'a storage without the guard $guard of $transition',
+    async ({ lifecycle }) => {
+      const createStorage = (now: () => number) => createMemoryStorageWith({ now, lifecycle })
+      expect(await seedsUntilFound({ createStorage }, MUTANT_SEEDS)).not.toBeNull()
+    },
+    60_000,
+  )
+
+  it.each(Object.entries(STORAGE_MUTANTS))(
+    'a storage in which %s',
+    async (_name, mutate) => {
+      const createStorage = (now: () => number) => mutate(createMemoryStorage({ now }))
+      expect(await seedsUntilFound({ createStorage }, MUTANT_SEEDS)).not.toBeNull()
+    },
+    60_000,
+  )
+
+  it.each(Object.entries(ENGINE_MUTANTS))(
+    'an engine that %s',
+    async (_name, mutate) => {
+      expect(await seedsUntilFound({ wrapForEngine: mutate }, MUTANT_SEEDS)).not.toBeNull()
+    },
+    60_000,
+  )
+})
+
+it('every transition is simulated, or it is written down why not', () => {
+  const simulated: readonly TransitionName[] = SIMULATED_TRANSITIONS
+  const explained = Object.keys(NOT_SIMULATED)
+  expect([...simulated, ...explained].sort()).toEqual(Object.keys(LIFECYCLE).sort())
+})

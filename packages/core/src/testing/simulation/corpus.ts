@@ -1,0 +1,13 @@
+/** A seed that found something once. It may tell another story by now; it is played first all the same. */
+export interface CorpusSeed {
+  readonly seed: number
+  readonly found: string
+}
+
+export const CORPUS: readonly CorpusSeed[] = [
+  { seed: 5, found: 'a run completed with what the job made of its lost lease' },
+  { seed: 18, found: 'a run completed with what the job made of its lost lease, after a real step' },
+  { seed: 15, found: 'a run failed with the interruption of its lost lease' },
+  { seed: 1130, found: 'a trigger said that nothing was written although its first try was' },
+  { seed: 2734, found: 'the late answer to a cancel() cancelled the run again that had been retried meanwhile' },
+]

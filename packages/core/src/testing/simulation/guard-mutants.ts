@@ -1,0 +1,37 @@
+import { LIFECYCLE, type Guard, type Lifecycle, type TransitionName } from '../../lifecycle'
+import { SIMULATED_TRANSITIONS } from './faults'
+
+/** The table of transitions with one guard taken away. */
+export interface GuardMutant {
+  readonly transition: TransitionName
+  readonly guard: Guard
+  readonly lifecycle: Lifecycle
+}
+
+/** Every guard of every transition that the engine can ask for, taken away in turn. */
+export function guardMutants(): readonly GuardMutant[] {
+  return SIMULATED_TRANSITIONS.flatMap((transition) =>
+    LIFECYCLE[transition].guards.map((guard) => ({ transition, guard, lifecycle: without(transition, guard) })),
+  )
+}
+
+function without(transition: TransitionName, guard: Guard): Lifecycle {
+  const { guards, ...rest } = LIFECYCLE[transition]
+  const left = (guards as readonly Guard[]).filter((each) => each !== guard)
+  return { ...LIFECYCLE, [transition]: { ...rest, guards: left } }
+}
+
+/** Why a transition is not simulated. The storage contract covers its guards. */
+export const NOT_SIMULATED: Readonly<Partial<Record<TransitionName, string>>> = {
+  retryLater: 'no call of the engine: jobs have no retry policy yet',
+  suspend: 'no call of the engine: jobs have no waits yet',
+  park: 'no call of the engine: nothing parks a run yet',
+  parkPending: 'no call of the engine: nothing parks a run yet',
+  unpark: 'no call of the engine: nothing parks a run yet',
+  failParked: 'no call of the engine: nothing parks a run yet',
+  signal: 'no call of the engine: jobs have no signals yet',
+  assign: 'needs a leader, which one process without a cluster does not have',
+  start: 'needs a leader, which one process without a cluster does not have',
+  decline: 'needs a leader, which one process without a cluster does not have',
+  orphan: 'needs a leader, which one process without a cluster does not have',
+}

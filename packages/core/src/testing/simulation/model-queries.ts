@@ -1,0 +1,71 @@
+import type { ClaimParams, NewRun, PurgeParams } from '../../storage'
+import type { ModelRun } from './model-run'
+import { must } from './violation'
+
+export const ENDED: readonly string[] = ['completed', 'failed', 'timed_out', 'cancelled']
+
+type Runs = ReadonlyMap<string, ModelRun>
+
+/** Whether one of the runs must be refused, because of one that is there or before it in the list. */
+export function hasConflict(all: Runs, runs: readonly NewRun[]): boolean {
+  const first = new Map<string, NewRun>()
+  return runs.some((run) => {
+    if (run.idempotencyKey === null || all.has(run.id)) return false
+    const name = [run.tenant, run.jobName, run.idempotencyKey].join('\n')
+    const holder = holderOfKey(all, run)?.wanted ?? first.get(name)
+    if (holder === undefined) first.set(name, run)
+    return holder !== undefined && run.onConflict === 'reject' && holder.payload !== run.payload
+  })
+}
+
+export function holderOfKey(all: Runs, { tenant, jobName, idempotencyKey }: NewRun): ModelRun | undefined {
+  if (idempotencyKey === null) return undefined
+  return [...all.values()].find(
+    ({ wanted }) => wanted.tenant === tenant && wanted.jobName === jobName && wanted.idempotencyKey === idempotencyKey,
+  )
+}
+
+/** In the order in which they must be claimed. */
+export function claimableAt(all: Runs, jobs: readonly string[], now: number): ModelRun[] {
+  const due = [...all.values()].filter(
+    (run) =>
+      run.status === 'pending' &&
+      run.availableAt !== null &&
+      run.availableAt <= now &&
+      jobs.includes(run.wanted.jobName) &&
+      (run.wanted.concurrencyKey === null || run.slot !== null || freeSlots(all, run).length > 0),
+  )
+  return due.sort(
+    (a, b) =>
+      b.wanted.priority - a.wanted.priority ||
+      (a.availableAt ?? 0) - (b.availableAt ?? 0) ||
+      (a.wanted.id < b.wanted.id ? -1 : 1),
+  )
+}
+
+export function freeSlots(all: Runs, { wanted }: ModelRun): number[] {
+  const ofKey = [...all.values()].filter(
+    (other) => other.wanted.tenant === wanted.tenant && other.wanted.concurrencyKey === wanted.concurrencyKey,
+  )
+  const slots = Array.from({ length: wanted.concurrencyLimit }, (_, slot) => slot)
+  return slots.filter((slot) => !ofKey.some((other) => other.slot === slot))
+}
+
+/** The oldest first. */
+export function purgeable(all: Runs, params: PurgeParams, now: number): ModelRun[] {
+  const { statuses, olderThanMs = 0, before, keepNewest = 0, jobName, tenant } = params
+  must(
+    before === undefined && jobName === undefined && tenant === undefined,
+    () => 'purge with more than the model has',
+  )
+  const ended = [...all.values()].filter((run) => statuses.includes(run.status) && ENDED.includes(run.status))
+  ended.sort((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0) || (a.wanted.id < b.wanted.id ? -1 : 1))
+  return ended
+    .slice(0, Math.max(0, ended.length - keepNewest))
+    .filter((run) => (run.finishedAt ?? 0) < now - olderThanMs)
+}
+
+export function whyNot({ status, availableAt, wanted }: ModelRun, { jobs }: ClaimParams, now: number): string {
+  const known = jobs.includes(wanted.jobName) ? 'known' : 'not known'
+  return `it is ${status}, due at ${availableAt} (now ${now}), its job is ${known}, its key ${wanted.concurrencyKey}`
+}

@@ -1,0 +1,85 @@
+import type { RunStatus } from '../../lifecycle'
+import type { EventTemplate, NewRun, StepRecord, StepWrite } from '../../storage'
+
+/** What the model remembers of one run. Instants are milliseconds of the storage's clock. */
+export interface ModelRun {
+  readonly wanted: NewRun
+  readonly createdAt: number
+  status: RunStatus
+  availableAt: number | null
+  slot: number | null
+  attempt: number
+  attemptBase: number
+  crashes: number
+  epoch: number
+  /** Stays when the run leaves `running`: a commit sent again is recognised by it. */
+  token: string
+  owner: string | null
+  leaseUntil: number | null
+  claimedAt: number
+  commitNo: number
+  cancelAsked: boolean
+  output: string | null
+  error: string | null
+  deadlineAt: number | null
+  finishedAt: number | null
+  stepIndex: number
+  progress: string | null
+  /** Completed, or started without an outcome. */
+  readonly liveSteps: Map<string, StepWrite>
+  readonly failedSteps: StepWrite[]
+  readonly events: string[]
+  logs: number
+  /** The version last seen; everything that changes the run must raise it. */
+  version: number
+}
+
+export function newModelRun(wanted: NewRun, now: number): ModelRun {
+  return {
+    wanted,
+    createdAt: now,
+    status: 'pending',
+    availableAt: 'at' in wanted.start ? Date.parse(wanted.start.at) : now + Math.floor(wanted.start.afterMs),
+    slot: null,
+    attempt: 1,
+    attemptBase: 0,
+    crashes: 0,
+    epoch: 0,
+    token: '',
+    owner: null,
+    leaseUntil: null,
+    claimedAt: 0,
+    commitNo: 0,
+    cancelAsked: false,
+    output: null,
+    error: null,
+    deadlineAt: null,
+    finishedAt: null,
+    stepIndex: 0,
+    progress: null,
+    liveSteps: new Map(),
+    failedSteps: [],
+    events: typesOf(wanted.events),
+    logs: 0,
+    version: 0,
+  }
+}
+
+export function typesOf(events: readonly EventTemplate[]): string[] {
+  return events.map((event) => event.type)
+}
+
+/** The last checkpoint under the name, and how often it failed. */
+export function historyOf({ liveSteps, failedSteps }: ModelRun, stepName: string) {
+  const failed = failedSteps.filter((step) => step.name === stepName)
+  const last = liveSteps.get(stepName) ?? failed.at(-1)
+  // A start that was called off before its body ran leaves a row of no attempt.
+  const failures = failed.filter((step) => step.attempt > 0).length
+  return { failures, checkpoint: last?.checkpoint ?? null, lastFailed: failed.at(-1) ?? null }
+}
+
+/** A row as text, alike for what was written and what is read back. */
+export function stepText(step: StepWrite | StepRecord): string {
+  const { id, name, index, kind, status, attempt, output, error, checkpoint } = step
+  return [id, name, index, kind, status, attempt, output, error, checkpoint].join(' ')
+}

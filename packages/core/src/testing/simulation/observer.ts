@@ -1,0 +1,62 @@
+import type { RunRecord, Storage } from '../../storage'
+import type { Model } from './model'
+import { type ModelRun, stepText } from './model-run'
+import { must, mustEqual } from './violation'
+
+/** Compares everything the storage shows with the model, after each call. */
+export async function observe(storage: Storage, model: Model): Promise<void> {
+  const records = await storage.getRuns({})
+  mustEqual(records.length, model.runs.size, 'number of runs')
+  for (const record of records) {
+    const run = model.runs.get(record.id)
+    if (run === undefined) return must(false, () => `run ${record.id} exists, and nobody made it`)
+    const wasTouched = model.touched.has(run)
+    if (!wasTouched && record.version === run.version) continue
+    must(wasTouched, () => `run ${record.id} changed to version ${record.version}, and nobody changed it`)
+    must(record.version > run.version, () => `run ${record.id} changed, its version did not (${record.version})`)
+    run.version = record.version
+    compareRun(record, run)
+    await compareRows(storage, run)
+  }
+  model.touched.clear()
+}
+
+export function compareRun(record: RunRecord, run: ModelRun): void {
+  const isRunning = run.status === 'running'
+  const found: (string | number)[] = [
+    record.status,
+    record.attempt,
+    record.attemptBase,
+    record.crashCount,
+    record.leaseEpoch,
+  ]
+  found.push(record.ownerId ?? '-', record.claimToken ?? '-', record.leaseUntil ?? '-', record.commitNo)
+  found.push(String(record.cancelRequestedAt !== null), record.concurrencySlot ?? '-', record.lastEventSequence)
+  found.push(record.output ?? '-', record.error ?? '-', record.deadlineAt ?? '-', record.finishedAt ?? '-')
+  found.push(record.currentStepIndex, JSON.stringify(record.progress))
+  const expected: (string | number)[] = [run.status, run.attempt, run.attemptBase, run.crashes, run.epoch]
+  expected.push(run.owner ?? '-', isRunning ? run.token : '-', instant(run.leaseUntil), run.commitNo)
+  expected.push(String(run.cancelAsked), run.slot ?? '-', run.events.length)
+  expected.push(run.output ?? '-', run.error ?? '-', instant(run.deadlineAt), instant(run.finishedAt))
+  expected.push(run.stepIndex, run.progress ?? 'null')
+  mustEqual(found, expected, `run ${record.id}`)
+  if (run.status === 'pending')
+    mustEqual(record.availableAt ?? '-', instant(run.availableAt), `availableAt of ${record.id}`)
+}
+
+async function compareRows(storage: Storage, run: ModelRun): Promise<void> {
+  const { id } = run.wanted
+  const steps = (await storage.getSteps(id)).map(stepText)
+  const expected = [...run.liveSteps.values(), ...run.failedSteps].map(stepText)
+  mustEqual(steps.sort(), expected.sort(), `steps of ${id}`)
+  if (storage.events !== undefined) {
+    const events = (await storage.events.getEvents(id, {})).map(({ seq, type }) => `${seq} ${type}`)
+    const listed = run.events.map((type, index) => `${index + 1} ${type}`)
+    mustEqual(events, listed, `events of ${id}`)
+  }
+  if (storage.logs !== undefined) mustEqual((await storage.logs.getLogs(id, {})).length, run.logs, `logs of ${id}`)
+}
+
+function instant(ms: number | null): string {
+  return ms === null ? '-' : new Date(ms).toISOString()
+}

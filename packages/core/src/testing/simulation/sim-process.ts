@@ -1,0 +1,84 @@
+import { createDurably, type Durably } from '../../durably'
+import type { Clock } from '../../environment'
+import type { JobHandle } from '../../job-handle'
+import type { Storage } from '../../storage'
+import { createScriptedJobs, type BodyStart, type Script } from './scripted-jobs'
+import type { Actor, Happening, World } from './world'
+
+export type JobName = 'scripted' | 'timed' | 'strict'
+
+export const EVERY_JOB: readonly JobName[] = ['scripted', 'timed', 'strict']
+
+export interface ProcessOptions {
+  readonly number: number
+  readonly workerId: string
+  readonly jobs: readonly JobName[]
+  readonly concurrency: number
+  readonly leaseMs: number
+  readonly maxCrashes: number
+  readonly keepsHistory: boolean
+  readonly wallOffsetMs: number
+}
+
+/** A process with an engine in it, and a machine's clocks. */
+export interface SimProcess extends Actor {
+  readonly number: number
+  readonly workerId: string
+  readonly durably: Durably
+  /** Handles of all jobs; a process may trigger what it does not execute. */
+  readonly jobs: Readonly<Partial<Record<JobName, JobHandle<string, Script, unknown>>>>
+  readonly clock: Clock
+  /** As an administrator or NTP does. */
+  setWall(byMs: number): void
+  /** The monotonic clock loses this time. */
+  freeze(ms: number): void
+}
+
+export interface StartProcessParams {
+  readonly world: World
+  readonly options: ProcessOptions
+  readonly storageFor: (process: SimProcess) => Storage
+  readonly onBodyStart: (process: SimProcess, start: BodyStart) => void
+  readonly createId: () => string
+}
+
+export function startProcess({ world, options, storageFor, onBodyStart, createId }: StartProcessParams): SimProcess {
+  const { number, workerId, leaseMs, maxCrashes, concurrency } = options
+  const actor: Actor = { state: 'alive', held: [] as Happening[] }
+  const startedAt = world.now()
+  let wallOffset = options.wallOffsetMs
+  let frozenMs = 0
+  const clock: Clock = {
+    now: () => WALL_START_MS + world.now() + wallOffset,
+    monotonic: () => world.now() - startedAt - frozenMs,
+    schedule: (ms, fn) => world.schedule(ms, process, fn),
+  }
+  const process: SimProcess = Object.assign(actor, {
+    number,
+    workerId,
+    clock,
+    setWall(byMs: number) {
+      wallOffset += byMs
+    },
+    freeze(ms: number) {
+      frozenMs += ms
+    },
+  }) as SimProcess
+  const durably = createDurably({
+    storage: storageFor(process),
+    environment: { clock, createId, random: world.random.next },
+    workerId,
+    concurrency,
+    staleThreshold: leaseMs,
+    heartbeatInterval: leaseMs / 4,
+    pollingInterval: 1500,
+    maxCrashes,
+    logger: null,
+  })
+  if (options.keepsHistory) durably.use({ name: 'history', records: { logs: true, events: true } })
+  const all = createScriptedJobs({ clock, onBodyStart: (start) => onBodyStart(process, start) })
+  const known = Object.fromEntries(options.jobs.map((name) => [name, all[name]]))
+  return Object.assign(process, { durably, jobs: durably.register(known) as SimProcess['jobs'] })
+}
+
+export const WALL_START_MS = Date.UTC(2030, 0, 1)

@@ -1,0 +1,194 @@
+import { createMemoryStorage } from '../../memory/memory-storage'
+import type { Storage } from '../../storage'
+import { Callers } from './callers'
+import type { Coverage } from './faults'
+import { Fleet } from './fleet'
+import { createImpostor } from './impostor'
+import { Model } from './model'
+import { createPlan } from './plan'
+import { createRandom } from './random'
+import { startProcess, WALL_START_MS } from './sim-process'
+import { createTracer } from './trace'
+import { Violation } from './violation'
+import { Witness } from './witness'
+import { Wire } from './wire'
+import { createWiredStorage } from './wired-storage'
+import { createWorld, type World } from './world'
+
+/** Which seed to play, and on what. */
+export interface SimulateOptions {
+  /** The same seed is the same story, as long as engine and simulation are the same. */
+  readonly seed: number
+  /** The storage under test, empty and migrated, on this clock. Default: the memory storage. */
+  readonly createStorage?: (now: () => number) => Storage | Promise<Storage>
+  /** Puts something between an engine and its storage: a fault that should be found. */
+  readonly wrapForEngine?: (storage: Storage) => Storage
+  /** Hears what happens, line by line. */
+  readonly trace?: (line: string) => void
+}
+
+/** What one seed came to. */
+export interface SimulationReport {
+  readonly seed: number
+  /** What was found to be wrong first, or `null`. */
+  readonly violation: string | null
+  /** Calls of the storage and of the API. */
+  readonly operations: number
+  readonly bodyStarts: number
+  readonly zombieStarts: number
+  readonly virtualMs: number
+  /** How often each fault met each transition. */
+  readonly coverage: Coverage
+  /** Alike for two runs of one seed, down to every answer. */
+  readonly fingerprint: number
+}
+
+/** So many leases after the last fault everything must have ended. */
+const PATIENCE_LEASES = 50
+
+/** Callers go on until there were so many, or a seed would tell too little. */
+const LEAST_OPERATIONS = 100
+
+/**
+ * Plays one seed: several processes with real engines, callers of their API, virtual time, one storage, and trouble
+ * around every call of it; after each call everything the storage shows is compared with a model of its own.
+ */
+export async function simulate(options: SimulateOptions): Promise<SimulationReport> {
+  const world = createWorld(createRandom(options.seed))
+  const simulation = await createSimulation(world, options)
+  try {
+    await play(simulation)
+  } catch (error) {
+    if (!(error instanceof Violation)) throw error
+    simulation.verdict.violation ??= error.message
+  } finally {
+    world.close()
+  }
+  return simulation.report()
+}
+
+interface Simulation {
+  readonly world: World
+  readonly model: Model
+  readonly plan: ReturnType<typeof createPlan>
+  readonly fleet: Fleet
+  readonly callers: Callers
+  readonly impostor: ReturnType<typeof createImpostor>
+  readonly verdict: { violation: string | null }
+  calm(): void
+  operations(): number
+  report(): SimulationReport
+}
+
+async function createSimulation(world: World, options: SimulateOptions): Promise<Simulation> {
+  const {
+    seed,
+    createStorage = (now: () => number) => createMemoryStorage({ now }),
+    wrapForEngine = (storage) => storage,
+  } = options
+  const plan = createPlan(world.random)
+  const verdict: { violation: string | null } = { violation: null }
+  const coverage: Coverage = new Map()
+  const tracer = createTracer(world, options.trace)
+  let storageOffset = WALL_START_MS
+  const storageNow = () => Math.floor(world.now() + storageOffset)
+  const inner = await createStorage(storageNow)
+  const model = new Model(storageNow)
+  const judge = (judgement: () => void) => {
+    try {
+      judgement()
+    } catch (error) {
+      verdict.violation ??= error instanceof Violation ? error.message : String(error)
+    }
+  }
+  const witness = new Witness(model, judge)
+  const wire: Wire = new Wire({ world, plan, inner, model, coverage, mischief: () => fleet, trace: tracer.trace })
+  const createId = createIds()
+  const fleet: Fleet = new Fleet({
+    world,
+    plan,
+    trace: tracer.trace,
+    jumpStorageClock(byMs) {
+      storageOffset += byMs
+    },
+    start: (processOptions) =>
+      startProcess({
+        world,
+        options: processOptions,
+        createId,
+        storageFor: (process) => wrapForEngine(createWiredStorage({ wire, inner, model, witness, process })),
+        onBodyStart: (process, start) => judge(() => witness.bodyStarted(process.number, start)),
+      }),
+  })
+  const callers = new Callers({ world, model, fleet, judge, trace: tracer.trace })
+  const operations = () => wire.calls + callers.actions
+  return {
+    world,
+    model,
+    plan,
+    fleet,
+    callers,
+    verdict,
+    impostor: createImpostor({ world, wire, inner, model, witness }),
+    calm() {
+      wire.calm()
+      fleet.calm()
+    },
+    operations,
+    report: () => ({
+      seed,
+      violation: verdict.violation,
+      operations: operations(),
+      bodyStarts: witness.bodyStarts,
+      zombieStarts: witness.zombieStarts,
+      virtualMs: world.now(),
+      coverage,
+      fingerprint: tracer.fingerprint(),
+    }),
+  }
+}
+
+async function play(simulation: Simulation): Promise<void> {
+  const { world, plan, callers, impostor, verdict, model, fleet } = simulation
+  const { random } = world
+  let isBusy = true
+  const everyMs = (plan.busyMs / plan.actions) * 2
+  const act = async () => {
+    if (random.chance(0.2)) await impostor.strike()
+    callers.act()
+    if (world.now() < plan.busyMs || simulation.operations() < LEAST_OPERATIONS)
+      world.schedule(random.int(everyMs), null, act)
+    else isBusy = false
+  }
+  world.schedule(0, null, act)
+  const go = async (until: () => boolean, limitMs: number) => {
+    const end = world.now() + limitMs
+    while (verdict.violation === null && !until()) {
+      if (world.now() > end || !(await world.step())) return false
+    }
+    return true
+  }
+  await go(() => !isBusy, Number.POSITIVE_INFINITY)
+  simulation.calm()
+  const limitMs = PATIENCE_LEASES * plan.leaseMs
+  const ended = () => [...model.runs.values()].every((run) => run.finishedAt !== null)
+  if (!(await go(ended, limitMs))) throw new Violation(`not everything ended: ${describeActive(model)}`)
+  fleet.stopAll()
+  if (!(await go(() => fleet.isEmpty, limitMs))) throw new Violation('a worker with nothing to do did not stop')
+}
+
+function describeActive(model: Model): string {
+  const active = [...model.runs.values()].filter((run) => run.finishedAt === null)
+  return active
+    .map(({ wanted, status, owner }) => `${wanted.id} is ${status}${owner === null ? '' : ` (${owner})`}`)
+    .join(', ')
+}
+
+/** Ids that only grow, short ones to read. */
+function createIds(): () => string {
+  let count = 0
+  return () => {
+    count += 1
+    return `id${String(count).padStart(6, '0')}`
+  }
+}

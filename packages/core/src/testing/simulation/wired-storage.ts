@@ -1,0 +1,196 @@
+import type { Lease, RunCommand, RunCommit, Storage } from '../../storage'
+import type { SimulatedTransition } from './faults'
+import type { Model } from './model'
+import { compareRun } from './observer'
+import type { SimProcess } from './sim-process'
+import { must, mustEqual } from './violation'
+import type { Call, Wire } from './wire'
+import type { Witness } from './witness'
+
+export interface WiredStorageParams {
+  readonly wire: Wire
+  readonly inner: Storage
+  readonly model: Model
+  readonly witness: Witness
+  /** For the engine of this process. */
+  readonly process: SimProcess
+}
+
+const nothing = () => []
+const read = { stakes: nothing, mayChange: () => false } as const
+const changes = { mayChange: (answer: readonly unknown[]) => answer.length > 0 } as const
+
+/** The storage as one process sees it: every call goes over the wire and is checked where it arrives. */
+export function createWiredStorage(params: WiredStorageParams): Storage {
+  const { inner, model } = params
+  const send = <T>(call: Call<T>) => params.wire.send(params.process, call)
+  return {
+    migrate: () => send({ name: 'migrate', stakes: nothing, perform: () => inner.migrate() }),
+    enqueue: (runs) =>
+      send({
+        name: `enqueue ${runs.map((run) => run.id)}`,
+        stakes: () => ['enqueue'],
+        perform: () => inner.enqueue(runs),
+        check(answers) {
+          model.enqueued(runs, answers)
+          params.witness.enqueued(answers)
+        },
+        mayRefuse: () => model.mayRefuse(runs),
+      }),
+    ...ownerCalls(params, send),
+    ...operatorCalls(params, send),
+    ...reads(params, send),
+    ...(inner.events !== undefined && { events: inner.events }),
+    ...(inner.logs !== undefined && { logs: inner.logs }),
+  }
+}
+
+type Send = <T>(call: Call<T>) => Promise<T>
+
+function ownerCalls({ inner, model, witness, process }: WiredStorageParams, send: Send) {
+  const { number } = process
+  const calls: Pick<Storage, 'claim' | 'commit' | 'renew' | 'recover'> = {
+    claim(params) {
+      witness.claiming(number, params)
+      return send({
+        isWorkers: true,
+        name: `claim ${params.limit}${params.repeat === true ? ' repeated' : ''}`,
+        stakes: () => (params.repeat !== true && model.claimable(params).length > 0 ? ['claim'] : []),
+        ...changes,
+        perform: () => inner.claim(params),
+        check(runs) {
+          model.claimed(params, runs)
+          witness.claimed(runs)
+        },
+        delivered: (runs) => witness.claimDelivered(number, runs),
+        failed: () => witness.claimFailed(number, params),
+      })
+    },
+    commit: (commits) =>
+      send({
+        isWorkers: true,
+        name: `commit ${commits.map(nameOf)}`,
+        stakes: () => commits.flatMap((commit) => stakesOf(model, commit)),
+        perform: () => inner.commit(commits),
+        check(answers) {
+          witness.committing(commits)
+          model.committed(commits, answers)
+        },
+        delivered: (answers) => witness.commitDelivered(number, commits, answers),
+      }),
+    renew: (leases, leaseMs) =>
+      send({
+        isWorkers: true,
+        name: `renew ${leases.map((lease) => `${lease.runId}/${lease.epoch}`)}`,
+        stakes: () => (leases.some((lease) => model.holds(lease) !== null) ? ['renew'] : []),
+        perform: () => inner.renew(leases, leaseMs),
+        check: (answers) => model.renewed(leases, leaseMs, answers),
+        delivered: (answers) => witness.renewalDelivered(number, leases, answers),
+      }),
+    recover(params) {
+      witness.recovering(number, params.held)
+      return send({
+        isWorkers: true,
+        name: `recover ${params.deadWorkerId ?? 'expired'}`,
+        stakes: () => (model.abandoned(params).length > 0 ? ['recover'] : []),
+        ...changes,
+        perform: () => inner.recover(params),
+        check: (runs) => model.recovered(params, runs),
+      })
+    },
+  }
+  return calls
+}
+
+function operatorCalls({ inner, model, witness, process }: WiredStorageParams, send: Send) {
+  const calls: Pick<Storage, 'command' | 'purge'> = {
+    command: (command) =>
+      send({
+        name: `${command.kind} ${command.runId}`,
+        stakes: () => (model.allows(command) ? [transitionOf(model, command)] : []),
+        perform: () => inner.command(command),
+        check: (answer) => model.commanded(command, answer),
+        delivered(answer) {
+          if (command.kind === 'cancel') witness.cancelDelivered(process.number, command.runId, answer)
+        },
+      }),
+    purge: (params) =>
+      send({
+        name: `purge ${params.statuses} older than ${params.olderThanMs}`,
+        stakes: nothing,
+        perform: () => inner.purge(params),
+        check: (count) => model.purged(params, count),
+      }),
+  }
+  return calls
+}
+
+function reads({ inner, model }: WiredStorageParams, send: Send) {
+  const calls: Pick<Storage, 'getRun' | 'getRuns' | 'getSteps' | 'counts' | 'nextDue'> = {
+    getRun: (runId, scope) =>
+      send({
+        name: `getRun ${runId}`,
+        ...read,
+        perform: () => inner.getRun(runId, scope),
+        check(record) {
+          const run = model.runs.get(runId)
+          must((record === null) === (run === undefined), () => `getRun(${runId}) is ${record?.status ?? null}`)
+          if (record !== null && run !== undefined) compareRun(record, run)
+        },
+      }),
+    getRuns: (query) => send({ name: 'getRuns', ...read, perform: () => inner.getRuns(query) }),
+    getSteps: (runId, scope) =>
+      send({
+        name: `getSteps ${runId}`,
+        ...read,
+        perform: () => inner.getSteps(runId, scope),
+        check(steps) {
+          const run = model.runs.get(runId)
+          const count = run === undefined ? 0 : run.liveSteps.size + run.failedSteps.length
+          mustEqual(steps.length, count, `number of steps of ${runId}`)
+        },
+      }),
+    counts: (query) =>
+      send({
+        name: 'counts',
+        ...read,
+        perform: () => inner.counts(query),
+        check(counts) {
+          const sum = Object.values(counts).reduce((total, count) => total + count, 0)
+          mustEqual(sum, model.runs.size, 'sum of counts')
+          for (const { status } of model.runs.values()) must(counts[status] > 0, () => `counts.${status} is 0`)
+        },
+      }),
+    nextDue: (jobs) => send({ name: 'nextDue', ...read, perform: () => inner.nextDue(jobs) }),
+  }
+  return calls
+}
+
+function stakesOf(model: Model, { lease, outcome }: RunCommit): SimulatedTransition[] {
+  if (model.holds(lease) === null) return []
+  if (outcome === null) return ['commit']
+  switch (outcome.kind) {
+    case 'complete':
+    case 'fail':
+    case 'timeOut':
+    case 'cancelled':
+    case 'release':
+      return [outcome.kind]
+    default:
+      return []
+  }
+}
+
+function transitionOf(model: Model, { kind, runId }: RunCommand): SimulatedTransition {
+  if (kind === 'retry' || kind === 'remove') return kind
+  return model.runs.get(runId)?.status === 'running' ? 'requestCancel' : 'cancel'
+}
+
+function nameOf({ lease, commitNo, outcome, steps }: RunCommit): string {
+  const rows = steps.map((step) => `${step.name}:${step.status}`).join('+')
+  return `${shortLease(lease)}#${commitNo} ${rows} ${outcome?.kind ?? ''}`
+}
+
+function shortLease({ runId, epoch }: Lease): string {
+  return `${runId}/${epoch}`
+}

@@ -1,0 +1,229 @@
+import type {
+  ClaimParams,
+  CommandAnswer,
+  CommitAnswer,
+  EnqueueAnswer,
+  Lease,
+  RenewAnswer,
+  RunCommit,
+  RunRecord,
+} from '../../storage'
+import type { Model } from './model'
+import { historyOf, type ModelRun } from './model-run'
+import { type BodyStart, isOutputOf, outcomeOf, REFUSED_OUTPUT, type Script, stepNamesOf } from './scripted-jobs'
+import { must, Violation } from './violation'
+
+/** What one process has been told, as opposed to what is true. */
+interface Told {
+  /** The leases of the claims whose answer arrived, by run. */
+  readonly leases: Map<string, readonly Lease[]>
+  /** Leases, with the reason why nothing more may begin under them. */
+  readonly over: Map<string, string>
+  /** The token of a claim without an answer. */
+  unanswered: string | null
+}
+
+/**
+ * Watches the engine from both sides: what job bodies do, and what was accepted on behalf of their runs. The storage
+ * cannot testify against itself, and the model cannot see bodies.
+ */
+export class Witness {
+  readonly leases: Lease[] = []
+  bodyStarts = 0
+  /** Bodies begun by a process that did not know yet that it had lost the run. Allowed; their results are not. */
+  zombieStarts = 0
+  readonly #model: Model
+  readonly #told = new Map<number, Told>()
+  readonly #starts = new Set<string>()
+  /** The run that each item of each trigger made. */
+  readonly #created = new Map<string, string>()
+
+  /** For what is seen inside the engine, which would take an exception for one of its storage. */
+  readonly #report: (judgement: () => void) => void
+
+  constructor(model: Model, report: (judgement: () => void) => void) {
+    this.#model = model
+    this.#report = report
+  }
+
+  #judge(isRight: boolean, otherwise: () => string): void {
+    if (!isRight) this.#report(() => must(false, otherwise))
+  }
+
+  /** What a claim took whose answer was lost is asked for before anything else. */
+  claiming(process: number, { claimToken, repeat }: ClaimParams): void {
+    const { unanswered } = this.#of(process)
+    const isRight = unanswered === null ? repeat !== true : repeat === true && claimToken === unanswered
+    this.#judge(
+      isRight,
+      () => `process ${process} claims with token ${claimToken}; claim ${unanswered} has no answer yet`,
+    )
+  }
+
+  claimFailed(process: number, { claimToken }: ClaimParams): void {
+    this.#of(process).unanswered = claimToken
+  }
+
+  /** A worker must say what it holds when it recovers others. */
+  recovering(process: number, held: readonly string[]): void {
+    for (const [runId, leases] of this.#of(process).leases) {
+      const isHolder = leases.some((lease) => this.#model.holds(lease) !== null)
+      this.#judge(
+        !isHolder || held.includes(runId),
+        () => `process ${process} recovers others and does not say that it holds ${runId}`,
+      )
+    }
+  }
+
+  claimDelivered(process: number, runs: readonly RunRecord[]): void {
+    const told = this.#of(process)
+    const { leases } = told
+    told.unanswered = null
+    for (const run of runs) leases.set(run.id, [...(leases.get(run.id) ?? []), leaseOf(run)])
+  }
+
+  /** However often a trigger was sent, it made one run. */
+  enqueued(answers: readonly EnqueueAnswer[]): void {
+    for (const { run, created } of answers) {
+      const call = run.labels['call']
+      if (!created || call === undefined) continue
+      const earlier = this.#created.get(call)
+      must(earlier === undefined || earlier === run.id, () => `one trigger made two runs, ${earlier} and ${run.id}`)
+      this.#created.set(call, run.id)
+    }
+  }
+
+  claimed(runs: readonly RunRecord[]): void {
+    this.leases.push(...runs.map(leaseOf))
+  }
+
+  commitDelivered(process: number, commits: readonly RunCommit[], answers: readonly CommitAnswer[]): void {
+    commits.forEach(({ lease, outcome }, index) => {
+      const answer = answers[index]
+      if (answer?.kept === true && outcome !== null) this.#end(process, lease, 'it had been ended')
+      else if (answer !== undefined) this.#note(process, lease, answer)
+    })
+  }
+
+  renewalDelivered(process: number, leases: readonly Lease[], answers: readonly RenewAnswer[]): void {
+    leases.forEach((lease, index) => {
+      const answer = answers[index]
+      if (answer !== undefined) this.#note(process, lease, answer)
+    })
+  }
+
+  cancelDelivered(process: number, runId: string, answer: CommandAnswer): void {
+    if (!answer.applied || answer.run.status !== 'running') return
+    const cancelled = leaseOf(answer.run)
+    // The answer to the claim may still be on its way: then nobody here knows yet what was cancelled.
+    const known = this.#of(process).leases.get(runId) ?? []
+    if (known.some((lease) => nameOf(lease) === nameOf(cancelled)))
+      this.#end(process, cancelled, 'it was cancelled here')
+  }
+
+  /** Before the model has taken the commits in: only what will be accepted is judged. */
+  committing(commits: readonly RunCommit[]): void {
+    for (const { lease, commitNo, outcome } of commits) {
+      const run = this.#model.holds(lease)
+      if (run === null || run.commitNo !== commitNo - 1 || outcome === null || run.cancelAsked) continue
+      if (outcome.kind === 'complete') judgeOutput(run, outcome.output)
+      if (outcome.kind === 'fail') judgeError(run, outcome.error)
+      if (outcome.kind === 'timeOut') must(run.wanted.timeoutMs !== null, () => `run ${lease.runId} has no time-out`)
+    }
+  }
+
+  bodyStarted(process: number, start: BodyStart): void {
+    const { runId, step, runAttempt } = start
+    this.bodyStarts += 1
+    const what = `body of ${step.name} of run ${runId} began in process ${process}`
+    const life = this.#model.removed.get(runId) ?? 0
+    if (step.once === true)
+      this.#first(`once ${runId} ${life} ${step.name} ${runAttempt}`, `${what}, a second time in attempt ${runAttempt}`)
+    const { leases, over } = this.#of(process)
+    const known = leases.get(runId)
+    if (known === undefined) throw new Violation(`${what} without a claim`)
+    // With two executions of one run in one process there is no telling which one this is.
+    const lease = known.length === 1 ? known[0] : undefined
+    if (lease === undefined) return
+    const reason = over.get(nameOf(lease))
+    must(reason === undefined, () => `${what} although ${reason}`)
+    this.#first(`body ${step.name} ${nameOf(lease)}`, `${what}, a second time under epoch ${lease.epoch}`)
+    const run = this.#model.holds(lease)
+    if (run === null) this.zombieStarts += 1
+    else judgeStart(run, start, what)
+  }
+
+  #first(name: string, otherwise: string): void {
+    must(!this.#starts.has(name), () => otherwise)
+    this.#starts.add(name)
+  }
+
+  #note(process: number, lease: Lease, answer: CommitAnswer | RenewAnswer): void {
+    if (!answer.kept) this.#end(process, lease, 'its lease was known to be lost')
+    else if (answer.cancelRequested) this.#end(process, lease, 'it was known to be cancelled')
+  }
+
+  #end(process: number, lease: Lease, reason: string): void {
+    const { over } = this.#of(process)
+    if (!over.has(nameOf(lease))) over.set(nameOf(lease), reason)
+  }
+
+  #of(process: number): Told {
+    let told = this.#told.get(process)
+    if (told === undefined) {
+      told = { leases: new Map(), over: new Map(), unanswered: null }
+      this.#told.set(process, told)
+    }
+    return told
+  }
+}
+
+/** The holder begins a body: it must not be recorded, and must go on where the last one stopped. */
+function judgeStart(run: ModelRun, { step, tools, runAttempt }: BodyStart, what: string): void {
+  const live = run.liveSteps.get(step.name)
+  const { failures, checkpoint, lastFailed } = historyOf(run, step.name)
+  must(live?.status !== 'completed', () => `${what}, and its result was recorded`)
+  must(lastFailed?.attempt !== run.attempt, () => `${what}, and its failure in this attempt was recorded`)
+  must(
+    run.deadlineAt === null || run.claimedAt < run.deadlineAt,
+    () => `${what}, and the run was claimed after its deadline`,
+  )
+  must(runAttempt === run.attempt, () => `${what} in attempt ${runAttempt}, which should be ${run.attempt}`)
+  must(tools.attempt === failures + 1, () => `${what} as attempt ${tools.attempt} after ${failures} failures`)
+  const given = tools.checkpoint === undefined ? null : JSON.stringify(tools.checkpoint)
+  must(given === checkpoint, () => `${what} with checkpoint ${given}, the last one saved is ${checkpoint}`)
+}
+
+function judgeOutput(run: ModelRun, output: string | null): void {
+  for (const name of stepNamesOf(scriptOf(run))) {
+    const isDone = run.liveSteps.get(name)?.status === 'completed' || historyOf(run, name).failures > 0
+    must(isDone, () => `run ${run.wanted.id} completed before its step ${name}`)
+  }
+  const right = output !== null && isOutputOf(scriptOf(run), run.attempt, JSON.parse(output))
+  must(right, () => {
+    const expected = JSON.stringify(outcomeOf(scriptOf(run), run.attempt))
+    return `run ${run.wanted.id} completed with ${output}; its script comes to ${expected}`
+  })
+}
+
+/** Nothing but the script, or the schema of its output, makes a run fail. */
+function judgeError(run: ModelRun, error: string): void {
+  const { output, errors } = outcomeOf(scriptOf(run), run.attempt)
+  const isRefused = run.wanted.jobName === 'strict' && error.includes(REFUSED_OUTPUT) && output !== null
+  must(
+    isRefused || errors.includes(error),
+    () => `run ${run.wanted.id} failed with "${error}", which is not its script's`,
+  )
+}
+
+function scriptOf(run: ModelRun): Script {
+  return JSON.parse(run.wanted.payload ?? 'null') as Script
+}
+
+function leaseOf({ id, leaseEpoch, claimToken }: RunRecord): Lease {
+  return { runId: id, epoch: leaseEpoch, token: claimToken ?? '', leaderEpoch: null }
+}
+
+function nameOf({ runId, epoch, token }: Lease): string {
+  return `${runId}/${epoch}/${token}`
+}

@@ -1,0 +1,149 @@
+import type { JobDefinition } from './define-job'
+import { recorded, troubleDelayMs, type Engine } from './engine'
+import { ConflictError, DurablyError, InvalidOptionError, refuseBadText, UnknownOutcomeError } from './errors'
+import { toInstant } from './environment'
+import type { EventInput } from './events'
+import { toRun, type TriggeredRun } from './run'
+import { parseWith } from './schema'
+import type { EnqueueAnswer, NewRun } from './storage'
+import { encodeValue } from './values'
+
+/** How and when a run may run. */
+export interface TriggerOptions {
+  /** A second trigger of the same job with the same key gets the run of the first, for as long as that run exists. */
+  readonly idempotencyKey?: string | undefined
+  /** When the key was used for a different payload: hand back its run (the default), or throw `ConflictError`. */
+  readonly onConflict?: 'return' | 'reject' | undefined
+  /** Runs with one key take turns, across all jobs of the tenant. */
+  readonly concurrencyKey?: string | undefined
+  /** How many runs of the key may run at a time. Default 1. */
+  readonly concurrencyLimit?: number | undefined
+  /** Keep the key from the first start to the end, also while the run waits or is retried. */
+  readonly holdKeyWhileWaiting?: boolean | undefined
+  /** Milliseconds until it may start. */
+  readonly delay?: number | undefined
+  /** The instant from which it may start. */
+  readonly runAt?: Date | string | undefined
+  /** Higher starts first. Default 0. */
+  readonly priority?: number | undefined
+  readonly tenant?: string | undefined
+  /** For `getRuns({ labels })`. Up to 32. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+}
+
+export interface TriggerItem {
+  readonly job: JobDefinition
+  readonly payload: unknown
+  readonly options: TriggerOptions
+}
+
+/** Validates everything, then creates all runs or none. */
+export async function triggerRuns(engine: Engine, items: readonly TriggerItem[]): Promise<TriggeredRun[]> {
+  const runs: NewRun[] = []
+  for (const item of items) runs.push(await toNewRun(engine, item))
+  if (runs.length === 0) return []
+  const answers = await enqueueSurely(engine, runs)
+  return answers.map((answer, index) => {
+    const wanted = runs[index] as NewRun
+    announce(engine, answer, wanted)
+    return { ...toRun(answer.run), deduplicated: !answer.created }
+  })
+}
+
+async function toNewRun(engine: Engine, { job, payload, options }: TriggerItem): Promise<NewRun> {
+  refuseBadOptions(options)
+  const what = `The payload of job "${job.name}"`
+  const { value } = await parseWith(job.input, payload, what)
+  return {
+    id: engine.environment.createId(),
+    tenant: options.tenant ?? '',
+    jobName: job.name,
+    jobVersion: job.version,
+    payload: encodeValue(value, what),
+    labels: options.labels ?? {},
+    idempotencyKey: options.idempotencyKey ?? null,
+    onConflict: options.onConflict ?? 'return',
+    concurrencyKey: options.concurrencyKey ?? null,
+    concurrencyLimit: options.concurrencyLimit ?? 1,
+    holdKeyWhileWaiting: options.holdKeyWhileWaiting ?? false,
+    priority: options.priority ?? 0,
+    start:
+      options.runAt === undefined
+        ? { afterMs: options.delay ?? 0 }
+        : { at: toInstant(new Date(options.runAt).getTime()) },
+    timeoutMs: job.timeoutMs,
+    parentRunId: null,
+    scheduleId: null,
+    scheduledFor: null,
+    events: recorded(engine, { type: 'run:trigger', runId: '', jobName: job.name, payload: null }),
+  }
+}
+
+const MAX_LABELS = 32
+const MAX_DELAY_MS = 100 * 366 * 24 * 3600 * 1000
+
+function refuseBadOptions(options: TriggerOptions): void {
+  const { delay, runAt, onConflict = 'return', priority = 0, concurrencyLimit = 1, labels = {} } = options
+  for (const name of ['idempotencyKey', 'concurrencyKey', 'tenant'] as const) refuseBadText(name, options[name])
+  if (delay !== undefined && runAt !== undefined) throw new InvalidOptionError('Give either delay or runAt, not both.')
+  if (delay !== undefined && !(delay >= 0 && delay <= MAX_DELAY_MS)) {
+    throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${delay}.`)
+  }
+  if (runAt !== undefined && !isStorableInstant(new Date(runAt))) {
+    throw new InvalidOptionError(
+      `runAt must be a Date or an ISO 8601 text of the years 0 to 9999, not ${String(runAt)}.`,
+    )
+  }
+  if (onConflict !== 'return' && onConflict !== 'reject') {
+    throw new InvalidOptionError(`onConflict must be 'return' or 'reject', not '${String(onConflict)}'.`)
+  }
+  if (!Number.isSafeInteger(priority) || Math.abs(priority) > 2 ** 31 - 1) {
+    throw new InvalidOptionError(`priority must be a 32-bit integer, not ${priority}.`)
+  }
+  if (!Number.isSafeInteger(concurrencyLimit) || concurrencyLimit < 1 || concurrencyLimit > 1000) {
+    throw new InvalidOptionError(`concurrencyLimit must be an integer from 1 to 1000, not ${concurrencyLimit}.`)
+  }
+  if (Object.keys(labels).length > MAX_LABELS)
+    throw new InvalidOptionError(`A run can have ${MAX_LABELS} labels at most.`)
+  for (const [name, value] of Object.entries(labels)) {
+    refuseBadText('The name of a label', name)
+    refuseBadText(`Label "${name}"`, value)
+  }
+}
+
+/** Instants are compared as text, so all of them are of one width. */
+function isStorableInstant(date: Date): boolean {
+  return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= 9999
+}
+
+const TRIES = 4
+
+/** A run has its id before it is sent, so what may or may not have arrived can be sent again. */
+async function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+  let mayBeThere = false
+  for (let tries = 1; ; tries++) {
+    try {
+      return await engine.storage.enqueue(runs)
+    } catch (error) {
+      // An answer about these very runs.
+      if (error instanceof ConflictError) throw error
+      // The storage's own errors say that nothing was written. That is worth telling only if it holds for every try.
+      const wroteNothing = error instanceof DurablyError && error.code !== 'STORAGE_UNAVAILABLE'
+      if (wroteNothing && !mayBeThere) throw error
+      mayBeThere = true
+      if (tries === TRIES) throw new UnknownOutcomeError('the trigger', { cause: error })
+      await new Promise<void>((resolve) => engine.environment.clock.schedule(troubleDelayMs(engine, tries), resolve))
+    }
+  }
+}
+
+function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRun): void {
+  const ids = { runId: run.id, jobName: run.jobName }
+  if (created) {
+    const event: EventInput = { type: 'run:trigger', ...ids, payload: toRun(run).payload }
+    engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
+    return
+  }
+  const payloadDiffers = run.payload !== wanted.payload
+  engine.events.emit({ type: 'run:deduplicated', ...ids, idempotencyKey: wanted.idempotencyKey ?? '', payloadDiffers })
+}

@@ -1,0 +1,298 @@
+import { createBodyScope } from './body-scope'
+import { Claimer } from './claim'
+import { CommitLine } from './commits'
+import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
+import { toInstant } from './environment'
+import { refuseBadDuration } from './errors'
+import { startExecution, type Execution } from './execution'
+import { Housekeeping } from './housekeeping'
+import { GRACE_MS } from './interruption'
+import { createLeaseKeeper } from './lease'
+import { recoverRuns } from './recovery'
+import type { OpenBody } from './step-run'
+import type { NextDue, RunRecord } from './storage'
+
+/** What a worker is doing. */
+export type WorkerState = 'stopped' | 'running' | 'stopping'
+
+/** When `runUntilIdle` stops although there is more to do. */
+export interface DrainOptions {
+  /** After this many milliseconds nothing new begins; what is in flight has 5 s, then its run is released. */
+  readonly budgetMs?: number | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What `runUntilIdle` did. */
+export interface DrainResult {
+  /** Executions begun. */
+  readonly ran: number
+  /** When there will be something to do again; `null` when nothing is waiting. */
+  readonly nextWakeAt: string | null
+}
+
+/** How `stop()` deals with runs in progress. */
+export interface StopOptions {
+  /** Milliseconds to wait for the runs in progress; then they are released for others. Without it, they are awaited. */
+  readonly timeout?: number | undefined
+}
+
+interface Budget {
+  isOver: boolean
+  /** What was in flight when it was over. */
+  remaining: readonly Execution[]
+}
+
+/** Fills its slots with runs, one claim at a time, and keeps what it holds alive. */
+export class Worker {
+  readonly #engine: Engine
+  readonly #line: CommitLine
+  readonly #leases
+  readonly #claimer: Claimer
+  readonly #housekeeping: Housekeeping
+  readonly #bodyScope = createBodyScope<OpenBody>()
+  readonly #executions = new Set<Execution>()
+  #state: WorkerState = 'stopped'
+  /** A draining worker runs what is due and does not wait for more. */
+  #polls = false
+  #filling: Promise<void> | null = null
+  #wokenMeanwhile = false
+  #expectsLater = false
+  #claimFailures = 0
+  #begun = 0
+  #callOffPoll: () => void = () => {}
+  #stopping: Promise<void> | null = null
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+    this.#line = new CommitLine(engine)
+    this.#leases = createLeaseKeeper(engine)
+    this.#claimer = new Claimer(engine)
+    this.#housekeeping = new Housekeeping({ engine, leases: this.#leases, onRunnable: () => this.wake() })
+  }
+
+  get state(): WorkerState {
+    return this.#state
+  }
+
+  activeRuns(): readonly string[] {
+    return [...this.#executions].map((execution) => execution.runId)
+  }
+
+  start(): void {
+    if (this.#stopping !== null) return void this.#stopping.then(() => this.start())
+    this.#polls = true
+    if (this.#state === 'running') return
+    this.#state = 'running'
+    void this.#housekeeping.begin().then(() => this.wake())
+  }
+
+  async stop({ timeout }: StopOptions): Promise<void> {
+    refuseBadDuration('timeout', timeout)
+    if (this.#state === 'stopped') return
+    this.#stopping ??= this.#stopOnce().finally(() => {
+      this.#stopping = null
+    })
+    if (timeout === undefined) return this.#stopping
+    const { clock } = this.#engine.environment
+    const callOffs = [clock.schedule(timeout, () => this.#interruptAll(0))]
+    // A storage that does not answer must not keep the process: its leases run out by themselves.
+    const patience = new Promise<void>((resolve) => callOffs.push(clock.schedule(timeout + GRACE_MS, resolve)))
+    await Promise.race([this.#stopping, patience])
+    for (const callOff of callOffs) callOff()
+    this.#housekeeping.end()
+  }
+
+  async #stopOnce(): Promise<void> {
+    this.#state = 'stopping'
+    this.#polls = false
+    this.#callOffPoll()
+    await this.#giveBackUnanswered()
+    this.#housekeeping.end()
+    this.#state = 'stopped'
+  }
+
+  /** Looks for runs now; `startsLater`: and again as soon as one that starts later is due. */
+  wake(startsLater = false): void {
+    if (startsLater) this.#expectsLater = true
+    if (this.#state !== 'running') return
+    if (this.#filling === null) void this.#fill()
+    else this.#wokenMeanwhile = true
+  }
+
+  /** As `wake`, and renews or gives up leases at once. */
+  lookNow(): void {
+    this.#housekeeping.lookNow()
+    this.wake()
+  }
+
+  async recoverFrom(deadWorkerId: string): Promise<readonly RunRecord[]> {
+    const runs = await recoverRuns({ engine: this.#engine, deadWorkerId, held: this.#leases.heldRunIds() })
+    if (runs.length > 0) this.wake()
+    return runs
+  }
+
+  holds(runId: string): boolean {
+    return this.activeRuns().includes(runId)
+  }
+
+  /** `asked` is the run as the command left it: a retry may have begun another execution since. */
+  cancelRun(asked: Pick<RunRecord, 'id' | 'leaseEpoch'>): void {
+    for (const execution of this.#executions) {
+      if (execution.runId === asked.id && execution.leaseEpoch === asked.leaseEpoch) execution.interrupt('cancelled')
+    }
+  }
+
+  /** Nothing is sent to the storage any more. */
+  close(): void {
+    this.#line.close()
+  }
+
+  /** Runs what is due, and what that leads to, then returns. */
+  async drain({ budgetMs, signal }: DrainOptions): Promise<DrainResult> {
+    refuseBadDuration('budgetMs', budgetMs)
+    const { clock } = this.#engine.environment
+    const begunBefore = this.#begun
+    const ownsWorker = this.#state === 'stopped'
+    if (ownsWorker) {
+      this.#state = 'running'
+      await this.#housekeeping.begin()
+    }
+    const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [] }
+    const end = () => {
+      budget.isOver = true
+      budget.remaining = [...this.#executions]
+      if (ownsWorker && !this.#polls) this.#state = 'stopping'
+      this.#interruptAll(GRACE_MS)
+    }
+    const callOffBudget = budgetMs === undefined ? () => {} : clock.schedule(budgetMs, end)
+    signal?.addEventListener('abort', end, { once: true })
+    await this.#runWhileDue(budget)
+    // Not for what a start() has begun meanwhile.
+    await Promise.all(budget.remaining.map((execution) => execution.done))
+    if (ownsWorker && !this.#polls) await this.#giveBackUnanswered()
+    callOffBudget()
+    signal?.removeEventListener('abort', end)
+    // Somebody may have called start() meanwhile.
+    if (ownsWorker && !this.#polls) {
+      this.#housekeeping.end()
+      this.#state = 'stopped'
+    }
+    return { ran: this.#begun - begunBefore, nextWakeAt: await this.#nextWakeAt(budget.isOver) }
+  }
+
+  async #runWhileDue(budget: Budget): Promise<void> {
+    while (!budget.isOver) {
+      await this.#fill()
+      if (this.#executions.size === 0) return
+      await Promise.race([...this.#executions].map((execution) => execution.done))
+    }
+  }
+
+  async #nextWakeAt(isOver: boolean): Promise<string | null> {
+    const { options, environment } = this.#engine
+    const { runInMs, leaseInMs } = await this.#nextDue()
+    // Due and still not claimed: its concurrency key is taken, by a run whose end nobody will tell this process.
+    const isBlocked = runInMs !== null && runInMs <= 0 && !isOver
+    const waits = [isBlocked ? options.pollingIntervalMs : runInMs, leaseInMs].filter((ms) => ms !== null)
+    return waits.length === 0 ? null : toInstant(environment.clock.now() + Math.max(0, Math.min(...waits)))
+  }
+
+  #fill(): Promise<void> {
+    this.#callOffPoll()
+    this.#filling ??= this.#bodyScope
+      .outside(() => this.#fillSlots())
+      .finally(() => {
+        this.#filling = null
+        if (!this.#wokenMeanwhile) return
+        this.#wokenMeanwhile = false
+        this.wake()
+      })
+    return this.#filling
+  }
+
+  async #fillSlots(): Promise<void> {
+    for (;;) {
+      const free = this.#engine.options.concurrency - this.#executions.size
+      if (this.#state !== 'running' || free <= 0 || !this.#housekeeping.mayClaim) break
+      try {
+        const { runs, sentAt } = await this.#claimer.claim(free)
+        this.#claimFailures = 0
+        for (const run of runs) this.#begin(run, sentAt)
+        if (runs.length < free) break
+      } catch (error) {
+        this.#claimFailures += 1
+        this.#housekeeping.noteOutage()
+        reportTrouble(this.#engine, error, 'claim')
+        return this.#pollIn(troubleDelayMs(this.#engine, this.#claimFailures))
+      }
+    }
+    await this.#planNextPoll()
+  }
+
+  /** Polling is the fall-back: what this process knows to come due earlier is waited for exactly. */
+  async #planNextPoll(): Promise<void> {
+    const { options, environment } = this.#engine
+    const pollMs = options.pollingIntervalMs * (0.9 + environment.random() * 0.2)
+    if (!this.#expectsLater || this.#state !== 'running') return this.#pollIn(pollMs)
+    try {
+      const { runInMs } = await this.#nextDue()
+      this.#expectsLater = runInMs !== null
+      this.#pollIn(runInMs === null || runInMs <= 0 ? pollMs : Math.min(pollMs, runInMs))
+    } catch (error) {
+      reportTrouble(this.#engine, error, 'read next due')
+      this.#pollIn(pollMs)
+    }
+  }
+
+  #nextDue(): Promise<NextDue> {
+    const jobs = [...this.#engine.jobs.keys()]
+    return ask(this.#engine, (storage) => storage.nextDue(jobs))
+  }
+
+  #pollIn(ms: number): void {
+    this.#callOffPoll()
+    if (!this.#polls || this.#state !== 'running') return
+    this.#callOffPoll = this.#engine.environment.clock.schedule(ms, () => this.wake())
+  }
+
+  #begin(run: RunRecord, claimedAt: number): void {
+    const execution = startExecution({
+      engine: this.#engine,
+      line: this.#line,
+      leases: this.#leases,
+      bodyScope: this.#bodyScope,
+      run,
+      claimedAt,
+    })
+    this.#executions.add(execution)
+    this.#begun += 1
+    if (this.#state !== 'running') execution.interrupt('shutdown', 0)
+    void execution.done.then(() => {
+      this.#executions.delete(execution)
+      this.wake()
+    })
+  }
+
+  #interruptAll(graceMs: number): void {
+    for (const execution of this.#executions) execution.interrupt('shutdown', graceMs)
+  }
+
+  /** What a claim took whose answer was lost is nobody's otherwise, until its lease runs out. */
+  async #giveBackUnanswered(): Promise<void> {
+    await this.#allDone()
+    try {
+      const { runs, sentAt } = await this.#claimer.findUnanswered()
+      for (const run of runs) this.#begin(run, sentAt)
+    } catch (error) {
+      reportTrouble(this.#engine, error, 'claim')
+    }
+    await this.#allDone()
+  }
+
+  async #allDone(): Promise<void> {
+    while (this.#filling !== null || this.#executions.size > 0) {
+      await this.#filling
+      await Promise.all([...this.#executions].map((execution) => execution.done))
+    }
+  }
+}
