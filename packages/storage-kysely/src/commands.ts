@@ -1,0 +1,70 @@
+import type { CommandAnswer, EventTemplate, RunCommand } from '@coji/durably-core'
+import type { CompiledQuery } from 'kysely'
+import { type Change, type ChangeName, commandStatements, type TargetName } from './command-statements'
+import type { Executor } from './executor'
+import type { Reads } from './reads'
+import { type Row, toJson, toRun } from './rows'
+import { bindEvents } from './run-events'
+import type { SqlContext, SqlValue } from './statement'
+
+export type Command = (executor: Executor, order: RunCommand) => Promise<CommandAnswer>
+
+export function createCommand(context: SqlContext, reads: Reads): Command {
+  const bind = createBind(context)
+
+  return async function command(executor, order) {
+    const { runId, tenant } = order
+    const rows = (await executor.write(bind(order))).flat()
+    const changed = rows.find((row) => 'lease_epoch' in row)
+    if (changed !== undefined) {
+      const labels = order.kind === 'remove' ? { labels: labelsIn(rows) } : {}
+      return { applied: true, run: toRun({ ...changed, ...labels }) }
+    }
+    const run = await reads.getRun(executor, runId, tenant === undefined ? {} : { tenant })
+    return run === null ? { applied: false, reason: 'not-found' } : { applied: false, reason: 'wrong-state', run }
+  }
+}
+
+function createBind(context: SqlContext): (order: RunCommand) => CompiledQuery[] {
+  const statements = commandStatements(context)
+
+  return (order) => {
+    const target: Record<TargetName, SqlValue> = { runId: order.runId, tenant: order.tenant ?? null }
+    const apply = (
+      change: Change,
+      events: readonly EventTemplate[],
+      values: Partial<Record<ChangeName, SqlValue>> = {},
+    ) => [
+      ...bindEvents({ statement: change.event, events, after: 0, values: target }),
+      change.update.bind({ ...NOTHING, ...values, ...target, eventCount: events.length }),
+    ]
+    switch (order.kind) {
+      case 'cancel':
+        return [
+          ...apply(statements.requestCancel, order.events.requested),
+          statements.wakeParentOfCancelled.bind(target),
+          ...apply(statements.cancel, order.events.cancelled),
+        ]
+      case 'retry':
+        return [statements.dropWaits.bind(target), ...apply(statements.retry, order.events)]
+      case 'park':
+        return apply(statements.park, order.events, { waitingFor: toJson({ kind: 'unpark', reason: order.reason }) })
+      case 'unpark':
+        return apply(statements.unpark, order.events)
+      case 'failParked': {
+        const values = { error: order.error, errorDetail: toJson(order.detail) }
+        return [statements.wakeParentOfFailed.bind(target), ...apply(statements.failParked, order.events, values)]
+      }
+      case 'remove':
+        return statements.remove.map((one) => one.bind(target))
+    }
+  }
+}
+
+const NOTHING = { waitingFor: null, error: null, errorDetail: null } as const
+
+/** The labels of a removed run are no longer there when its row is answered; their own removal answered them. */
+function labelsIn(rows: readonly Row[]): string {
+  const labels = rows.filter((row) => 'value' in row).map((row) => [row['name'], row['value']])
+  return JSON.stringify(Object.fromEntries(labels))
+}

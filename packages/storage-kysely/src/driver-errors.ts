@@ -1,0 +1,88 @@
+import { DurablyError, NotMigratedError, StorageError, type StorageErrorCode } from '@coji/durably-core'
+import { SCHEMA_VERSION } from './migrations'
+
+const CODES: Readonly<Record<string, StorageErrorCode>> = {
+  SQLITE_BUSY: 'STORAGE_BUSY',
+  SQLITE_LOCKED: 'STORAGE_BUSY',
+  SQLITE_PROTOCOL: 'STORAGE_BUSY',
+  SQLITE_READONLY: 'STORAGE_READONLY',
+  SQLITE_PERM: 'STORAGE_READONLY',
+  SQLITE_FULL: 'STORAGE_FULL',
+  SQLITE_CORRUPT: 'STORAGE_CORRUPT',
+  SQLITE_NOTADB: 'STORAGE_CORRUPT',
+  SQLITE_IOERR: 'STORAGE_UNAVAILABLE',
+  SQLITE_CANTOPEN: 'STORAGE_UNAVAILABLE',
+  SQLITE_NOMEM: 'STORAGE_UNAVAILABLE',
+  SQLITE_INTERRUPT: 'STORAGE_UNAVAILABLE',
+  SQLITE_CONSTRAINT: 'STORAGE_REJECTED',
+  SQLITE_MISMATCH: 'STORAGE_REJECTED',
+  SQLITE_TOOBIG: 'STORAGE_REJECTED',
+  SQLITE_RANGE: 'STORAGE_REJECTED',
+  SQL_INPUT_ERROR: 'STORAGE_REJECTED',
+  SQL_PARSE_ERROR: 'STORAGE_REJECTED',
+  ARGS_INVALID: 'STORAGE_REJECTED',
+  CLIENT_CLOSED: 'STORAGE_CLOSED',
+}
+
+const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [
+  [/database (table )?is locked/i, 'STORAGE_BUSY'],
+  [/connection is not open|already been destroyed|client is closed|has been destroyed|closed while/i, 'STORAGE_CLOSED'],
+  [/read-?only database/i, 'STORAGE_READONLY'],
+  [/disk is full/i, 'STORAGE_FULL'],
+  [/malformed|not a database/i, 'STORAGE_CORRUPT'],
+  [/unable to open|directory does not exist|fetch failed|network|ECONN|socket/i, 'STORAGE_UNAVAILABLE'],
+  [/can only bind|cannot be passed as|constraint failed/i, 'STORAGE_REJECTED'],
+]
+
+/** What a driver error means. What nobody knows is taken for trouble that passes. */
+export function classifyDriverError(error: unknown): StorageErrorCode {
+  for (const link of causesOf(error)) {
+    for (const text of [link.code, link.message]) {
+      // Codes are extended with a suffix (SQLITE_BUSY_SNAPSHOT), and some drivers put them into the message only.
+      const [code] = /SQLITE_[A-Z]+|SQL_[A-Z_]+|CLIENT_CLOSED|ARGS_INVALID/.exec(text) ?? []
+      const known = code === undefined ? undefined : CODES[code]
+      if (known !== undefined) return known
+    }
+    const byMessage = MESSAGES.find(([pattern]) => pattern.test(link.message))
+    if (byMessage !== undefined) return byMessage[1]
+  }
+  return 'STORAGE_UNAVAILABLE'
+}
+
+interface DriverErrorContext {
+  readonly location: string | null
+  readonly classify: ((error: unknown) => StorageErrorCode | null) | undefined
+}
+
+/** The error callers see. What is durably's own already stays as it is. */
+export function toStorageError(error: unknown, { location, classify }: DriverErrorContext): DurablyError {
+  if (error instanceof DurablyError) return error
+  if (isMissingTable(error)) return new NotMigratedError(0, SCHEMA_VERSION)
+  const code = classify?.(error) ?? classifyDriverError(error)
+  const message = causesOf(error).map((link) => link.message)[0] ?? String(error)
+  return new StorageError(code, location === null ? message : `${location}: ${message}`, { cause: error })
+}
+
+export function isMissingTable(error: unknown): boolean {
+  return causesOf(error).some(({ message }) => /no such table/i.test(message))
+}
+
+export function isConstraintError(error: unknown): boolean {
+  return causesOf(error).some(({ code, message }) => /CONSTRAINT/.test(code) || /constraint failed/i.test(message))
+}
+
+interface ErrorLink {
+  readonly code: string
+  readonly message: string
+}
+
+function causesOf(error: unknown): ErrorLink[] {
+  const links: ErrorLink[] = []
+  let current = error
+  while (current instanceof Error && links.length < 5) {
+    const { code } = current as { code?: unknown }
+    links.push({ code: typeof code === 'string' ? code : '', message: current.message })
+    current = current.cause
+  }
+  return links
+}

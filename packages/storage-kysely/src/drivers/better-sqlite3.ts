@@ -1,0 +1,186 @@
+import Database from 'better-sqlite3'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+import { ConnectionLock } from '../connection-lock'
+import type { DialectHooks, DurablyDialect, Durability, Rows } from './hooks'
+import { assertSynchronous, assertWal, command, connectionPragmas } from './pragmas'
+
+/** A file, or an open database. */
+export type BetterSqlite3Config =
+  /** A path, or `:memory:`. */
+  | string
+  | { readonly filename: string; readonly options?: Database.Options }
+  /** An open database. It is closed with durably. */
+  | { readonly database: Database.Database }
+
+/** SQLite through better-sqlite3: WAL, one synchronous transaction per commit, statements prepared once. */
+export function betterSqlite3(config: BetterSqlite3Config): DurablyDialect {
+  const connection = new SharedConnection(config)
+  return {
+    durablyHooks: hooks(connection),
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new BetterSqlite3Driver(connection),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+function hooks(connection: SharedConnection): DialectHooks {
+  return {
+    location: connection.location,
+    configure: ({ durability }) => {
+      connection.durability = durability
+    },
+    async batch(queries, waitMs) {
+      const { lock } = connection
+      if (!lock.tryLock()) await lock.lock(waitMs)
+      try {
+        connection.refuseForeignTransaction()
+        return connection.executeList(queries)
+      } finally {
+        lock.unlock()
+      }
+    },
+    close: async () => connection.close(),
+  }
+}
+
+/** Enough for the statements of durably and a good deal of the application's. */
+const MAX_STATEMENTS = 500
+
+/** The one connection, for Kysely and for the hooks. */
+class SharedConnection implements DatabaseConnection {
+  readonly lock = new ConnectionLock()
+  readonly location: string | null
+  durability: Durability | null = null
+  readonly #config: BetterSqlite3Config
+  readonly #statements = new Map<string, Database.Statement<unknown[], Readonly<Record<string, unknown>>>>()
+  #database: Database.Database | undefined
+  #isClosed = false
+  #runList: ((queries: readonly CompiledQuery[]) => Rows[]) | undefined
+
+  constructor(config: BetterSqlite3Config) {
+    this.#config = config
+    if (typeof config === 'string') this.location = config
+    else this.location = 'filename' in config ? config.filename : config.database.name
+  }
+
+  /** What is acknowledged inside a raw transaction of the application would be gone with its rollback. */
+  refuseForeignTransaction(): void {
+    if (!this.#open().inTransaction) return
+    throw Object.assign(new Error('database is locked by an open transaction of the application'), {
+      code: 'SQLITE_BUSY',
+    })
+  }
+
+  executeList(queries: readonly CompiledQuery[]): readonly Rows[] {
+    const database = this.#open()
+    const [first] = queries
+    if (queries.length === 1 && first !== undefined) return [this.#execute(first).rows]
+    this.#runList ??= database.transaction((list: readonly CompiledQuery[]) =>
+      list.map((query) => this.#execute(query).rows),
+    ).immediate
+    return this.#runList(queries)
+  }
+
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return new Promise((resolve) => resolve(this.#execute(query) as QueryResult<R>))
+  }
+
+  // biome-ignore lint/correctness/useYield: the interface asks for a generator
+  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+    throw new Error('This driver does not stream. Read in pages instead.')
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#statements.clear()
+    this.#database?.close()
+  }
+
+  #execute({ sql, parameters }: CompiledQuery): QueryResult<Readonly<Record<string, unknown>>> {
+    const statement = this.#prepare(sql)
+    if (statement.reader) return { rows: statement.all(parameters) }
+    const { changes, lastInsertRowid } = statement.run(parameters)
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  }
+
+  #prepare(sql: string): Database.Statement<unknown[], Readonly<Record<string, unknown>>> {
+    const known = this.#statements.get(sql)
+    if (known !== undefined) return known
+    const prepared = this.#open().prepare<unknown[], Readonly<Record<string, unknown>>>(sql)
+    if (this.#statements.size >= MAX_STATEMENTS) this.#statements.clear()
+    this.#statements.set(sql, prepared)
+    return prepared
+  }
+
+  #open(): Database.Database {
+    if (this.#isClosed) throw new Error('The database connection is not open')
+    this.#database ??= this.#connect(this.#config)
+    return this.#database
+  }
+
+  #connect(config: BetterSqlite3Config): Database.Database {
+    if (typeof config === 'object' && 'database' in config) return this.#prepareDatabase(config.database)
+    const { filename, options = {} } = typeof config === 'string' ? { filename: config } : config
+    const database = new Database(filename, { timeout: 20, ...options })
+    try {
+      return this.#prepareDatabase(database)
+    } catch (error) {
+      database.close()
+      throw error
+    }
+  }
+
+  #prepareDatabase(database: Database.Database): Database.Database {
+    const { durability } = this
+    if (durability === null || database.readonly) return database
+    const mode: unknown = database.pragma('journal_mode = WAL', { simple: true })
+    if (!database.memory) assertWal(mode, this.location)
+    for (const pragma of connectionPragmas(durability)) database.pragma(pragma)
+    assertSynchronous(database.pragma('synchronous', { simple: true }), durability, this.location)
+    return database
+  }
+}
+
+class BetterSqlite3Driver implements Driver {
+  readonly #connection: SharedConnection
+
+  constructor(connection: SharedConnection) {
+    this.#connection = connection
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    await this.#connection.lock.lock()
+    return this.#connection
+  }
+
+  async releaseConnection(): Promise<void> {
+    this.#connection.lock.unlock()
+  }
+
+  async beginTransaction(): Promise<void> {
+    this.#connection.executeList([command('begin immediate')])
+  }
+
+  async commitTransaction(): Promise<void> {
+    this.#connection.executeList([command('commit')])
+  }
+
+  async rollbackTransaction(): Promise<void> {
+    this.#connection.executeList([command('rollback')])
+  }
+
+  async destroy(): Promise<void> {
+    this.#connection.close()
+  }
+}

@@ -1,0 +1,35 @@
+import type { StorageErrorCode } from '@coji/durably-core'
+import type { CompiledQuery, Dialect } from 'kysely'
+
+/** `safe` survives a power cut with every acknowledged commit, `fast` may lose the newest ones. Both survive crashes. */
+export type Durability = 'safe' | 'fast'
+
+/** The rows of one statement. */
+export type Rows = readonly Readonly<Record<string, unknown>>[]
+
+/** What a bare Kysely dialect hides and durably can use. Every hook is optional. */
+export interface DialectHooks {
+  /** The file or URL, for error messages. */
+  readonly location: string | null
+  /** Called before the first connection. */
+  configure?(settings: { readonly durability: Durability }): void
+  /**
+   * Executes statements as one atomic write in one message to the database (a single one needs no transaction).
+   * Waits for the connection for `waitMs` at most, then throws `CONNECTION_HELD`, having sent nothing.
+   */
+  batch?(queries: readonly CompiledQuery[], waitMs: number): Promise<readonly Rows[]>
+  /** `null` leaves the error to the general rules. */
+  classifyError?(error: unknown): StorageErrorCode | null
+  /** Called after SQLITE_BUSY, before anything else is sent. Waits for the connection for `waitMs` at most. */
+  reset?(waitMs: number): Promise<void>
+  close?(): Promise<void>
+}
+
+/** A Kysely dialect that durably knows more about. */
+export interface DurablyDialect extends Dialect {
+  readonly durablyHooks: DialectHooks
+}
+
+export function hooksOf(dialect: Dialect): DialectHooks | null {
+  return 'durablyHooks' in dialect ? (dialect as DurablyDialect).durablyHooks : null
+}

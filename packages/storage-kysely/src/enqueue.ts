@@ -1,0 +1,107 @@
+import { ConflictError, type EnqueueAnswer, type NewRun, type RunRecord, StorageError } from '@coji/durably-core'
+import { type CompiledQuery, sql } from 'kysely'
+import { isConstraintError } from './driver-errors'
+import type { Rows } from './drivers/hooks'
+import { bindNewRun, newRunStatements } from './new-run'
+import { runColumns, toRun } from './rows'
+import { type SqlContext, statement } from './statement'
+
+/** How statements get to the database: on their own, or inside a transaction of the caller. */
+export interface EnqueueTarget {
+  write(list: readonly CompiledQuery[]): Promise<readonly Rows[]>
+  read(query: CompiledQuery): Promise<Rows>
+}
+
+export type FindConflict = (target: EnqueueTarget, runs: readonly NewRun[]) => Promise<ConflictError | null>
+
+export interface Enqueuer {
+  enqueue(target: EnqueueTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
+  /** Which idempotency key made the database refuse these runs. */
+  readonly findConflict: FindConflict
+}
+
+/** A run that has the key can be deleted between the refused insert and the look at it. */
+const MAX_ROUNDS = 5
+
+export function createEnqueue(context: SqlContext): Enqueuer {
+  const statements = newRunStatements(context, { guard: null })
+  const findHolder = holderStatement(context)
+
+  async function insert(target: EnqueueTarget, runs: readonly NewRun[]): Promise<(RunRecord | null)[]> {
+    const lists = runs.map((run, index) =>
+      bindNewRun(statements, run, { extra: {}, firstId: index === 0 ? null : (runs[0]?.id ?? null) }),
+    )
+    const results = await target.write(lists.flat())
+    let position = 0
+    return lists.map((list, index) => {
+      const [row] = results[position] ?? []
+      position += list.length
+      return row === undefined ? null : { ...toRun(row), labels: runs[index]?.labels ?? {} }
+    })
+  }
+
+  async function holderOf(target: EnqueueTarget, run: NewRun): Promise<RunRecord | null> {
+    const { id, tenant, jobName, idempotencyKey, scheduleId, scheduledFor } = run
+    const rows = await target.read(findHolder.bind({ id, tenant, jobName, idempotencyKey, scheduleId, scheduledFor }))
+    const own = rows.find((row) => row['id'] === id) ?? rows[0]
+    return own === undefined ? null : toRun(own)
+  }
+
+  async function findConflict(target: EnqueueTarget, runs: readonly NewRun[]): Promise<ConflictError | null> {
+    for (const [index, run] of runs.entries()) {
+      if (run.onConflict !== 'reject' || run.idempotencyKey === null) continue
+      const holder = await holderOf(target, run)
+      const other = holder ?? runs.slice(0, index).find((earlier) => hasSameKey(earlier, run))
+      if (other === undefined || other.id === run.id || other.payload === run.payload) continue
+      return conflict(run, other.id, holder)
+    }
+    return null
+  }
+
+  async function enqueue(target: EnqueueTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+    const answers = new Map<NewRun, EnqueueAnswer>()
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const open = runs.filter((run) => !answers.has(run))
+      const created = await insert(target, open).catch(async (error: unknown) => {
+        throw isConstraintError(error) ? ((await findConflict(target, runs)) ?? error) : error
+      })
+      for (const [index, run] of open.entries()) {
+        const record = created[index] ?? (await holderOf(target, run))
+        if (record !== null) answers.set(run, { run: record, created: record.id === run.id })
+      }
+      if (answers.size === runs.length) return runs.map((run) => present(answers.get(run)))
+    }
+    throw new StorageError('STORAGE_BUSY', 'Runs with these idempotency keys keep coming and going.')
+  }
+
+  return { enqueue, findConflict }
+}
+
+function holderStatement(context: SqlContext) {
+  const { tables } = context
+  type Name = 'id' | 'tenant' | 'jobName' | 'idempotencyKey' | 'scheduleId' | 'scheduledFor'
+  return statement<Name>(context, (p) => {
+    const from = sql`select ${runColumns(context)} from ${tables.runs} as r where`
+    return sql`${from} r.id = ${p('id')} union ${from} r.tenant = ${p('tenant')} and r.job_name = ${p('jobName')}
+      and r.idempotency_key = ${p('idempotencyKey')} union ${from} r.schedule_id = ${p('scheduleId')}
+      and r.scheduled_for = ${p('scheduledFor')}`
+  })
+}
+
+function hasSameKey(a: NewRun, b: NewRun): boolean {
+  return a.tenant === b.tenant && a.jobName === b.jobName && a.idempotencyKey === b.idempotencyKey
+}
+
+function conflict(run: NewRun, holderId: string, holder: RunRecord | null): ConflictError {
+  return new ConflictError(
+    `The idempotency key "${run.idempotencyKey}" of job "${run.jobName}" belongs to run ${holderId}, which has a ` +
+      'different payload. Use another key, or onConflict: "return".',
+    holderId,
+    holder?.status ?? null,
+  )
+}
+
+function present<T>(value: T | undefined): T {
+  if (value === undefined) throw new StorageError('STORAGE_UNAVAILABLE', 'The database did not answer every statement.')
+  return value
+}

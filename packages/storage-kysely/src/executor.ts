@@ -1,0 +1,179 @@
+import { type DurablyError, StorageError } from '@coji/durably-core'
+import type { CompiledQuery, Kysely, Transaction } from 'kysely'
+import { ConnectionLock, connectionHeld } from './connection-lock'
+import { toStorageError } from './driver-errors'
+import { resetBareLibsql } from './drivers/bare-libsql'
+import type { DialectHooks, Rows } from './drivers/hooks'
+
+/** How long a call waits: for a connection of this process, and for a lock of another one. */
+export const PATIENCE_MS = 5000
+
+const RETRY_MIN_MS = 1
+const RETRY_MAX_MS = 40
+
+interface ExecutorOptions {
+  readonly db: Kysely<unknown>
+  readonly hooks: DialectHooks | null
+  /** Sent once before anything else; what the database says to it does not matter. */
+  readonly greeting: CompiledQuery | null
+  /** The first statement of interactive transactions, where a read must not come first. */
+  readonly firstWrite: CompiledQuery | null
+}
+
+/** Sends statements: in lists that happen wholly or not at all, one list at a time. */
+export class Executor {
+  readonly #options: ExecutorOptions
+  readonly #writers = new ConnectionLock()
+  #greeted: Promise<void> | null = null
+
+  constructor(options: ExecutorOptions) {
+    this.#options = options
+  }
+
+  /** The first statement must be a write, so that a deferred transaction starts as a writing one. */
+  write(list: readonly CompiledQuery[]): Promise<readonly Rows[]> {
+    if (list.length === 0) return Promise.resolve([])
+    return this.#patiently((left) => this.#writers.run(left(), () => this.#send(list, left)))
+  }
+
+  async read(query: CompiledQuery): Promise<Rows> {
+    const [rows] = await this.#patiently((left) => this.#send([query], left))
+    return rows ?? []
+  }
+
+  /** Waits for the database before `body` starts, never afterwards: a body runs once. Its errors come out as they are. */
+  async transaction<T>(body: (trx: Transaction<unknown>) => Promise<T>): Promise<T> {
+    const state = { isStarted: false, failure: null as { readonly error: unknown } | null }
+    const guarded = async (trx: Transaction<unknown>): Promise<T> => {
+      if (this.#options.firstWrite !== null) await trx.executeQuery(this.#options.firstWrite)
+      state.isStarted = true
+      try {
+        return await body(trx)
+      } catch (error) {
+        state.failure = { error }
+        throw error
+      }
+    }
+    const begin = (left: TimeLeft) =>
+      this.#writers.run(left(), () =>
+        withConnection(this.#options.db, left(), (connection) => connection.transaction().execute(guarded)),
+      )
+    try {
+      return await this.#patiently(begin, () => !state.isStarted)
+    } catch (error) {
+      throw state.failure === null ? error : state.failure.error
+    }
+  }
+
+  /** The same errors as everywhere for statements that were sent inside a transaction. */
+  async explained<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work
+    } catch (error) {
+      throw this.#toStorageError(error)
+    }
+  }
+
+  #toStorageError(error: unknown): DurablyError {
+    const { hooks } = this.#options
+    return toStorageError(error, {
+      location: hooks?.location ?? null,
+      classify: hooks?.classifyError?.bind(hooks),
+    })
+  }
+
+  async #send(list: readonly CompiledQuery[], left: TimeLeft): Promise<readonly Rows[]> {
+    const { hooks, db } = this.#options
+    if (hooks?.batch !== undefined) return hooks.batch(list, left())
+    await this.#greet(left)
+    return withConnection(db, left(), (connection) =>
+      list.length === 1
+        ? executeEach(connection, list)
+        : connection.transaction().execute((trx) => executeEach(trx, list)),
+    )
+  }
+
+  async #reset(left: TimeLeft): Promise<void> {
+    const { hooks, db } = this.#options
+    try {
+      if (hooks === null) await withConnection(db, left(), resetBareLibsql)
+      else await hooks.reset?.(left())
+    } catch {
+      // What is wrong with the connection comes out at the next attempt.
+    }
+  }
+
+  async #greet(left: TimeLeft): Promise<void> {
+    const { greeting, db } = this.#options
+    if (greeting === null) return
+    this.#greeted ??= withConnection(db, left(), async (connection) => {
+      // A server may refuse the pragma; then its own setting stays.
+      await connection.executeQuery(greeting).catch(() => {})
+    })
+    try {
+      await this.#greeted
+    } catch (error) {
+      this.#greeted = null
+      throw error
+    }
+  }
+
+  /** Tries again while the database is busy, waiting outside of any lock. All waiting together has one limit. */
+  async #patiently<T>(attempt: (left: TimeLeft) => Promise<T>, mayRetry: () => boolean = () => true): Promise<T> {
+    const deadline = performance.now() + PATIENCE_MS
+    const left = () => Math.max(deadline - performance.now(), 0)
+    let delay = RETRY_MIN_MS
+    for (;;) {
+      try {
+        return await attempt(left)
+      } catch (thrown) {
+        const error = this.#toStorageError(thrown)
+        if (!(error instanceof StorageError) || error.code !== 'STORAGE_BUSY') throw error
+        await this.#reset(left)
+        if (left() === 0 || !mayRetry()) throw error
+        await pause(delay * (0.5 + Math.random()))
+        delay = Math.min(delay * 2, RETRY_MAX_MS)
+      }
+    }
+  }
+}
+
+/** Milliseconds that a call may still wait. */
+type TimeLeft = () => number
+
+async function executeEach(db: Kysely<unknown>, list: readonly CompiledQuery[]): Promise<readonly Rows[]> {
+  const results: Rows[] = []
+  for (const query of list) {
+    const { rows } = await db.executeQuery<Readonly<Record<string, unknown>>>(query)
+    results.push(rows)
+  }
+  return results
+}
+
+function withConnection<T>(
+  db: Kysely<unknown>,
+  waitMs: number,
+  use: (connection: Kysely<unknown>) => Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      reject(connectionHeld())
+    }, waitMs)
+    const run = async (connection: Kysely<unknown>) => {
+      clearTimeout(timer)
+      if (!isLate) resolve(await use(connection))
+    }
+    db.connection()
+      .execute(run)
+      .catch((error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      })
+  })
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,13 @@
+export type { DurabilityReport } from './durability'
+export type { DialectHooks, Durability, DurablyDialect, Rows } from './drivers/hooks'
+export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
+export type {
+  DurablyDatabase,
+  LogsTable,
+  RunEventsTable,
+  RunLabelsTable,
+  RunsTable,
+  SchemaVersionsTable,
+  SignalsTable,
+  StepsTable,
+} from './tables'

@@ -1,0 +1,167 @@
+import type {
+  EventStorage,
+  LogStorage,
+  RunCommit,
+  SignalStorage,
+  Storage,
+  TransactionStorage,
+  WatchStorage,
+} from '@coji/durably-core'
+import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
+import { createClaim } from './claim'
+import { createCommand } from './commands'
+import { createCommit } from './commit'
+import { sqlite } from './dialect'
+import { type DurabilityReport, reportDurability } from './durability'
+import type { Durability } from './drivers/hooks'
+import { hooksOf } from './drivers/hooks'
+import { createEnqueue } from './enqueue'
+import { createEvents } from './events'
+import { Executor } from './executor'
+import { FENCES, type Fences } from './fences'
+import { createLogs } from './logs'
+import { checkSchema, migrate } from './migrate'
+import { createReads } from './reads'
+import { createRecover } from './recover'
+import { createPurge } from './remove'
+import { createRenew } from './renew'
+import { createSignals } from './signals'
+import type { SqlContext } from './statement'
+import { type DurablyDatabase, tableRefs } from './tables'
+import { createTransactions } from './transaction'
+import { Watchers } from './watch'
+
+/** Where the runs are kept. */
+export type KyselyStorageOptions<DB = DurablyDatabase> = {
+  /** Before each table name, `durably_` by default. */
+  readonly tablePrefix?: string
+  /**
+   * `safe` (the default) or `fast`, set by `betterSqlite3()` and `libsql()` when they connect. A bare dialect and a
+   * `db` keep the settings they come with; `reportDurability()` tells which.
+   */
+  readonly durability?: Durability
+} & (
+  | { /** A Kysely dialect for SQLite, or what one of the driver helpers returns. */ readonly dialect: Dialect }
+  | { /** The application's own Kysely instance. It is left open. */ readonly db: Kysely<DB> }
+)
+
+/** A `Storage` in a SQL database, with every capability. */
+export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction<DB>> {
+  readonly db: Kysely<DB>
+  checkSchema(): Promise<void>
+  close(): Promise<void>
+  /** The durability settings in force, read from the connection. */
+  reportDurability(): Promise<DurabilityReport>
+  readonly events: EventStorage
+  readonly logs: LogStorage
+  readonly signals: SignalStorage
+  readonly transaction: TransactionStorage<Transaction<DB>>
+  readonly watch: WatchStorage
+}
+
+/**
+ * Keeps runs in a SQLite database through Kysely.
+ *
+ * ```ts
+ * const storage = createKyselyStorage({ dialect: betterSqlite3('app.db') })
+ * await storage.migrate()
+ * ```
+ */
+export function createKyselyStorage<DB = DurablyDatabase>(options: KyselyStorageOptions<DB>): KyselyStorage<DB> {
+  return createKyselyStorageWith({ ...options, fences: FENCES })
+}
+
+/** Internal: writes under the given fences, so that tests can take one away. */
+export function createKyselyStorageWith<DB = DurablyDatabase>(
+  options: KyselyStorageOptions<DB> & { readonly fences: Fences },
+): KyselyStorage<DB> {
+  const { tablePrefix = 'durably_', durability = 'safe', fences } = options
+  const dialect = 'dialect' in options ? options.dialect : null
+  const hooks = dialect === null ? null : hooksOf(dialect)
+  hooks?.configure?.({ durability })
+  const db = 'db' in options ? options.db : new Kysely<DB>({ dialect: options.dialect })
+  // Statements of durably know no tables of the application, and none of its plugins.
+  const plain = db.withoutPlugins() as unknown as Kysely<unknown>
+  const context: SqlContext = {
+    db: plain,
+    prefix: tablePrefix,
+    tables: tableRefs(tablePrefix),
+    dialect: sqlite,
+    fences,
+  }
+  const versions = sql.table(`${tablePrefix}schema_versions`)
+  const executor = new Executor({
+    db: plain,
+    hooks,
+    // A long time-out of the driver would block the event loop; waiting is the executor's job.
+    greeting: dialect === null ? null : CompiledQuery.raw('pragma busy_timeout = 20'),
+    firstWrite: sql`update ${versions} set version = version where version < 0`.compile(plain),
+  })
+  const close = async () => {
+    if (dialect !== null) await db.destroy()
+    await hooks?.close?.()
+  }
+  return { db, ...bind<DB>(context, executor), close }
+}
+
+function bind<DB>(context: SqlContext, executor: Executor) {
+  const watchers = new Watchers()
+  const reads = createReads(context)
+  const enqueuer = createEnqueue(context)
+  const commits = createCommit(context, enqueuer.findConflict)
+  const claim = createClaim(context)
+  const renew = createRenew(context)
+  const recover = createRecover(context)
+  const command = createCommand(context, reads)
+  const purge = createPurge(context)
+  const signals = createSignals(context, executor, reads)
+  const told = tellers(watchers)
+  return {
+    migrate: () => migrate(context, executor),
+    checkSchema: () => checkSchema(context, executor),
+    reportDurability: () => reportDurability(executor),
+    enqueue: async (runs) =>
+      told.due(await enqueuer.enqueue(executor, runs), (answers) => answers.map(({ run }) => run.id)),
+    claim: async (params) => told.changed(await claim(executor, params), (runs) => runs.map(({ id }) => id)),
+    commit: async (list) => told.left(await commits.commit(executor, list), list),
+    renew: (leases, leaseMs) => renew(executor, leases, leaseMs),
+    recover: async (params) => told.due(await recover(executor, params), (runs) => runs.map(({ id }) => id)),
+    command: async (order) => told.due(await command(executor, order), () => [order.runId]),
+    purge: (params) => purge(executor, params),
+    getRun: (runId, scope) => reads.getRun(executor, runId, scope),
+    getRuns: (query) => reads.getRuns(executor, query),
+    getSteps: (runId, scope) => reads.getSteps(executor, runId, scope),
+    counts: (query) => reads.counts(executor, query),
+    nextDue: (jobs) => reads.nextDue(executor, jobs),
+    events: createEvents(context, executor),
+    logs: createLogs(context, executor),
+    signals: { ...signals, send: async (signal) => told.due(await signals.send(signal), () => [signal.runId]) },
+    transaction: createTransactions<DB>({ executor, commits, enqueuer, watchers }),
+    watch: watchers,
+  } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
+}
+
+/** Passes an answer on and tells the watchers of it. */
+function tellers(watchers: Watchers) {
+  function changed<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
+    watchers.noteChanged(runIds(answer))
+    return answer
+  }
+  return {
+    changed,
+    due<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
+      const ids = runIds(answer)
+      watchers.noteChanged(ids)
+      if (ids.length > 0) watchers.noteDue()
+      return answer
+    },
+    left<T>(answer: T, commits: readonly RunCommit[]): T {
+      watchers.noteChanged(commits.map(({ lease }) => lease.runId))
+      const hasLeft = commits.some(
+        ({ outcome, steps }) => outcome !== null || steps.some(({ child }) => child !== null),
+      )
+      if (hasLeft) watchers.noteDue()
+      return answer
+    },
+  }
+}

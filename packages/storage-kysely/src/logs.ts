@@ -1,0 +1,26 @@
+import type { LogStorage } from '@coji/durably-core'
+import { sql } from 'kysely'
+import { inTenant, type Reader } from './reads'
+import { toLog } from './rows'
+import { type SqlContext, statement } from './statement'
+
+const NO_LIMIT = 2 ** 31
+
+export function createLogs(context: SqlContext, reader: Reader): LogStorage {
+  const { tables, dialect } = context
+  const ofRun = statement<'runId' | 'tenant' | 'after' | 'limit'>(
+    context,
+    (p) => sql`select l.* from ${tables.logs} as l where l.run_id = ${p('runId')}
+      and exists (select 1 from ${tables.runs} as r where r.id = ${p('runId')} and ${inTenant(p)})
+      and (${p('after')} is null or ${dialect.writeOrder('l')} > (
+        select ${dialect.writeOrder('a')} from ${tables.logs} as a where a.id = ${p('after')}))
+      order by ${dialect.writeOrder('l')} limit ${p('limit')}`,
+  )
+
+  return {
+    async getLogs(runId, options) {
+      const { tenant = null, after = null, limit = NO_LIMIT } = options
+      return (await reader.read(ofRun.bind({ runId, tenant, after, limit }))).map(toLog)
+    },
+  }
+}

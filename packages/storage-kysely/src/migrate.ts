@@ -1,0 +1,94 @@
+import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core'
+import { CompiledQuery, sql } from 'kysely'
+import { isConstraintError, isMissingTable } from './driver-errors'
+import type { Executor } from './executor'
+import { MIGRATIONS, SCHEMA_VERSION } from './migrations'
+import type { Migration } from './migrations/migration'
+import { compileQuery, type SqlContext } from './statement'
+
+interface SchemaState {
+  /** 0 without tables. */
+  readonly version: number
+  readonly minReader: number
+}
+
+/** More than the number of processes that can be one migration ahead of this one. */
+const MAX_ROUNDS = MIGRATIONS.length + 10
+
+/**
+ * Brings the tables up to date. Each migration is one atomic list that starts by taking its version number, which is a
+ * primary key: of any number of processes one applies it, the others see that it is there.
+ */
+export async function migrate(context: SqlContext, executor: Executor): Promise<void> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const state = await readState(context, executor)
+    if (state.minReader > SCHEMA_VERSION) throw new SchemaTooNewError(state.minReader, SCHEMA_VERSION)
+    const next = MIGRATIONS.find((migration) => migration.version > state.version)
+    if (next === undefined) return
+    try {
+      await executor.write(statementsOf(next, context))
+    } catch (error) {
+      const now = await readState(context, executor)
+      if (now.version < next.version) throw describe(error, next)
+    }
+  }
+  throw new MigrationError('The tables keep changing while they are migrated.')
+}
+
+/** Throws unless this code can work with the tables as they are. */
+export async function checkSchema(context: SqlContext, executor: Executor): Promise<void> {
+  const { version, minReader } = await readState(context, executor)
+  if (minReader > SCHEMA_VERSION) throw new SchemaTooNewError(minReader, SCHEMA_VERSION)
+  if (version < SCHEMA_VERSION) throw new NotMigratedError(version, SCHEMA_VERSION)
+}
+
+async function readState({ db, prefix }: SqlContext, executor: Executor): Promise<SchemaState> {
+  const table = `${prefix}schema_versions`
+  const query = sql`select max(version) as version, max(min_reader) as min_reader from ${sql.table(table)}`.compile(db)
+  try {
+    const [row] = await executor.read(query)
+    return { version: Number(row?.['version'] ?? 0), minReader: Number(row?.['min_reader'] ?? 0) }
+  } catch (error) {
+    if (error instanceof NotMigratedError || isMissingTable(error)) return { version: 0, minReader: 0 }
+    if (error instanceof Error && /no such column/i.test(error.message)) {
+      throw new MigrationError(
+        `There is a table ${table} that is not durably's. Choose another tablePrefix, or rename that table.`,
+        { cause: error },
+      )
+    }
+    throw error
+  }
+}
+
+function statementsOf(migration: Migration, context: SqlContext): CompiledQuery[] {
+  const { db, dialect, prefix } = context
+  const versions = `${prefix}schema_versions`
+  const createVersions = db.schema
+    .createTable(versions)
+    .ifNotExists()
+    .addColumn('version', 'integer', (column) => column.primaryKey().notNull())
+    .addColumn('applied_at', 'text', (column) => column.notNull())
+    .addColumn('min_reader', 'integer', (column) => column.notNull())
+    .modifyEnd(sql`strict`)
+  const take = sql`insert into ${sql.table(versions)} (version, applied_at, min_reader)
+    values (${migration.version}, ${dialect.now}, ${migration.minReader})`
+  const build = migration.build({ schema: db.schema, name: (table) => prefix + table })
+  return [
+    CompiledQuery.raw(createVersions.compile().sql),
+    compileQuery(context, take),
+    ...build.map((builder) => CompiledQuery.raw(builder.compile().sql)),
+  ]
+}
+
+function describe(error: unknown, migration: Migration): unknown {
+  const message = error instanceof Error ? error.message : String(error)
+  const [, table] = /(?:table|index) (\S+) already exists/i.exec(message) ?? []
+  if (table !== undefined) {
+    return new MigrationError(
+      `There is a ${table} already that is not durably's. Choose another tablePrefix, or rename it.`,
+      { cause: error },
+    )
+  }
+  if (!isConstraintError(error)) return error
+  return new MigrationError(`Migration ${migration.version} failed: ${message}`, { cause: error })
+}

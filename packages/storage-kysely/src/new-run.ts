@@ -1,0 +1,163 @@
+import type { EventTemplate, NewRun } from '@coji/durably-core'
+import { type CompiledQuery, sql } from 'kysely'
+import { runColumns } from './rows'
+import { list, type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'
+
+/** Under what condition, and on behalf of whom, a run is created. */
+export interface Origin<TName extends string> {
+  /** A run `r` under this condition; without one the insert stands alone. */
+  readonly guard: ((parameter: (name: TName) => Sql) => Sql) | null
+}
+
+type RunName =
+  | 'id'
+  | 'tenant'
+  | 'jobName'
+  | 'jobVersion'
+  | 'payload'
+  | 'idempotencyKey'
+  | 'concurrencyKey'
+  | 'concurrencyLimit'
+  | 'holdKeyWhileWaiting'
+  | 'priority'
+  | 'startAt'
+  | 'afterMs'
+  | 'timeoutMs'
+  | 'parentRunId'
+  | 'scheduleId'
+  | 'scheduledFor'
+  | 'eventCount'
+  | 'firstId'
+
+type LabelName = 'id' | 'labelName' | 'labelValue'
+type EventName = 'id' | 'seq' | 'type' | 'payload'
+type KeyName = 'id' | 'tenant' | 'jobName' | 'idempotencyKey' | 'payload'
+
+export interface NewRunStatements<TName extends string> {
+  readonly insert: Statement<RunName | TName>
+  readonly label: Statement<LabelName | TName>
+  readonly event: Statement<EventName | TName>
+  readonly refuse: Statement<KeyName | TName>
+}
+
+/** What creates a run: its row, labels and events, and the statement that fails when its key is taken otherwise. */
+export function newRunStatements<TName extends string = never>(
+  context: SqlContext,
+  { guard }: Origin<TName>,
+): NewRunStatements<TName> {
+  const { tables, dialect } = context
+  return {
+    insert: insertStatement(context, { guard }),
+    label: statement(context, (p) => {
+      return sql`insert into ${tables.run_labels} (run_id, name, value)
+        select n.id, ${p('labelName')}, ${p('labelValue')} from ${tables.runs} as n
+        where n.id = ${p('id')} ${withGuard(context, guard, p)} on conflict do nothing`
+    }),
+    event: statement(context, (p) => {
+      return sql`insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
+        select n.id, ${p('seq')}, ${p('type')}, ${p('payload')}, ${dialect.now} from ${tables.runs} as n
+        where n.id = ${p('id')} ${withGuard(context, guard, p)} on conflict do nothing`
+    }),
+    // There is no `raise` outside of triggers; a NOT NULL violation takes the whole list back just as well.
+    refuse: statement(context, (p) => {
+      return sql`update ${tables.runs} as n set job_name = null
+        where n.tenant = ${p('tenant')} and n.job_name = ${p('jobName')}
+          and n.idempotency_key = ${p('idempotencyKey')} and n.id <> ${p('id')}
+          and not (${dialect.isSame(sql`n.payload`, p('payload'))}) ${withGuard(context, guard, p)}`
+    }),
+  }
+}
+
+function insertStatement<TName extends string>(
+  context: SqlContext,
+  { guard }: Origin<TName>,
+): Statement<RunName | TName> {
+  const { tables, dialect } = context
+  return statement<RunName | TName>(context, (p) => {
+    // The runs of one list are created at one instant.
+    const createdAt = sql`coalesce((select f.created_at from ${tables.runs} as f where f.id = ${p('firstId')}), ${dialect.now})`
+    const columns: Record<string, Sql> = {
+      id: p('id'),
+      tenant: p('tenant'),
+      job_name: p('jobName'),
+      job_version: p('jobVersion'),
+      payload: p('payload'),
+      status: sql.lit('pending'),
+      idempotency_key: p('idempotencyKey'),
+      concurrency_key: p('concurrencyKey'),
+      concurrency_limit: p('concurrencyLimit'),
+      hold_key_while_waiting: p('holdKeyWhileWaiting'),
+      priority: p('priority'),
+      available_at: sql`case when ${p('startAt')} is null then ${dialect.plus(createdAt, p('afterMs'))}
+        when ${p('startAt')} < ${createdAt} then ${createdAt} else ${p('startAt')} end`,
+      timeout_ms: p('timeoutMs'),
+      parent_run_id: p('parentRunId'),
+      schedule_id: p('scheduleId'),
+      scheduled_for: p('scheduledFor'),
+      last_event_sequence: p('eventCount'),
+      created_at: createdAt,
+      updated_at: dialect.now,
+    }
+    const names = list(...Object.keys(columns).map((name) => sql.ref(name)))
+    const values = list(...Object.values(columns))
+    const source = guard === null ? sql`where true` : sql`from ${tables.runs} as r where ${guard(p)}`
+    return sql`insert into ${tables.runs} (${names}) select ${values} ${source} on conflict do nothing
+      returning ${runColumns(context)}`
+  })
+}
+
+function withGuard<TName extends string, P extends string>(
+  { tables }: SqlContext,
+  guard: Origin<TName>['guard'],
+  p: (name: P | TName) => Sql,
+): Sql {
+  return guard === null ? sql`` : sql`and exists (select 1 from ${tables.runs} as r where ${guard(p)})`
+}
+
+/** The values of the guard, and the first run of the list when this one is not the first. */
+interface BoundTo<TName extends string> {
+  readonly extra: Readonly<Record<TName, SqlValue>>
+  readonly firstId: string | null
+}
+
+/** The statements for one run in order; the insert is the first. */
+export function bindNewRun<TName extends string>(
+  statements: NewRunStatements<TName>,
+  run: NewRun,
+  { extra, firstId }: BoundTo<TName>,
+): CompiledQuery[] {
+  const { id, idempotencyKey, tenant, jobName, payload } = run
+  const queries = [statements.insert.bind({ ...extra, ...runValues(run), firstId })]
+  if (run.onConflict === 'reject' && idempotencyKey !== null) {
+    queries.push(statements.refuse.bind({ ...extra, id, tenant, jobName, idempotencyKey, payload }))
+  }
+  for (const [labelName, labelValue] of Object.entries(run.labels)) {
+    queries.push(statements.label.bind({ ...extra, id, labelName, labelValue }))
+  }
+  run.events.forEach((event: EventTemplate, index) => {
+    queries.push(statements.event.bind({ ...extra, id, seq: index + 1, type: event.type, payload: event.payload }))
+  })
+  return queries
+}
+
+function runValues(run: NewRun): Record<Exclude<RunName, 'firstId'>, SqlValue> {
+  return {
+    id: run.id,
+    tenant: run.tenant,
+    jobName: run.jobName,
+    jobVersion: run.jobVersion,
+    payload: run.payload,
+    idempotencyKey: run.idempotencyKey,
+    concurrencyKey: run.concurrencyKey,
+    concurrencyLimit: run.concurrencyLimit,
+    holdKeyWhileWaiting: run.holdKeyWhileWaiting ? 1 : 0,
+    priority: run.priority,
+    startAt: 'at' in run.start ? run.start.at : null,
+    afterMs: 'at' in run.start ? 0 : run.start.afterMs,
+    timeoutMs: run.timeoutMs,
+    parentRunId: run.parentRunId,
+    scheduleId: run.scheduleId,
+    scheduledFor: run.scheduledFor,
+    eventCount: run.events.length,
+  }
+}

@@ -1,0 +1,147 @@
+import {
+  InvalidOptionError,
+  type NextDue,
+  RUN_STATUSES,
+  type RunQuery,
+  type RunRecord,
+  type Scope,
+  type StatusCounts,
+  type StepRecord,
+} from '@coji/durably-core'
+import { type CompiledQuery, sql } from 'kysely'
+import type { Rows } from './drivers/hooks'
+import { runColumns, toRun, toStep } from './rows'
+import { and, compileQuery, runsBy, type Sql, type SqlContext, type SqlValue, statement } from './statement'
+
+export interface Reader {
+  read(query: CompiledQuery): Promise<Rows>
+}
+
+export type Reads = ReturnType<typeof createReads>
+
+type CountQuery = { readonly tenant?: string; readonly jobName?: string }
+
+export function createReads(context: SqlContext) {
+  const { tables, dialect } = context
+  const byId = statement<'runId' | 'tenant'>(
+    context,
+    (p) => sql`select ${runColumns(context)} from ${tables.runs} as r where r.id = ${p('runId')} and ${inTenant(p)}`,
+  )
+  const steps = statement<'runId' | 'tenant'>(
+    context,
+    (p) => sql`select s.*, (s.due_at <= ${dialect.now}) as is_due from ${tables.steps} as s
+      where s.run_id = ${p('runId')} and exists (
+        select 1 from ${tables.runs} as r where r.id = ${p('runId')} and ${inTenant(p)})
+      order by s."index", ${dialect.writeOrder('s')}`,
+  )
+  const due = dueStatement(context)
+
+  return {
+    async getRun(reader: Reader, runId: string, scope: Scope = {}): Promise<RunRecord | null> {
+      const [row] = await reader.read(byId.bind({ runId, tenant: scope.tenant ?? null }))
+      return row === undefined ? null : toRun(row)
+    },
+    async getSteps(reader: Reader, runId: string, scope: Scope = {}): Promise<readonly StepRecord[]> {
+      return (await reader.read(steps.bind({ runId, tenant: scope.tenant ?? null }))).map(toStep)
+    },
+    async getRuns(reader: Reader, query: RunQuery): Promise<readonly RunRecord[]> {
+      if (query.cursor !== undefined) await requireCursor(reader, query.cursor, query.tenant)
+      return (await reader.read(compileQuery(context, runsQuery(context, query)))).map(toRun)
+    },
+    async counts(reader: Reader, { tenant, jobName }: CountQuery): Promise<StatusCounts> {
+      const scope = [
+        ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
+        ...(jobName === undefined ? [] : [sql`r.job_name = ${jobName}`]),
+      ]
+      const rows = await reader.read(
+        compileQuery(
+          context,
+          sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status`,
+        ),
+      )
+      const found = new Map(rows.map((row) => [row['status'], Number(row['runs'])]))
+      return Object.fromEntries(RUN_STATUSES.map((status) => [status, found.get(status) ?? 0])) as StatusCounts
+    },
+    async nextDue(reader: Reader, jobs: readonly string[]): Promise<NextDue> {
+      const [row = {}] = await reader.read(due.bind({ jobs: JSON.stringify(jobs) }))
+      return {
+        runInMs: msUntil(row['run_at'], row['now']),
+        leaseInMs: msUntil(row['lease_until'], row['now']),
+        unknownJobs: JSON.parse(String(row['unknown_jobs'] ?? '[]')) as string[],
+      }
+    },
+  }
+
+  async function requireCursor(reader: Reader, cursor: string, tenant: string | undefined): Promise<void> {
+    const [row] = await reader.read(byId.bind({ runId: cursor, tenant: tenant ?? null }))
+    if (row !== undefined) return
+    throw new InvalidOptionError(`There is no run ${cursor} (any more) for the cursor. Start again without one.`)
+  }
+}
+
+export function inTenant(p: (name: 'tenant') => Sql): Sql {
+  return sql`(${p('tenant')} is null or r.tenant = ${p('tenant')})`
+}
+
+function runsQuery(context: SqlContext, query: RunQuery): Sql {
+  const { tables } = context
+  const { ids, statuses, jobName, tenant, labels, parentRunId, holdingKey, cursor, limit } = query
+  const conditions = [
+    ...(ids === undefined ? [] : [oneOf(sql`r.id`, ids, context)]),
+    ...(statuses === undefined ? [] : [oneOf(sql`r.status`, statuses, context)]),
+    ...(jobName === undefined ? [] : [sql`r.job_name = ${jobName}`]),
+    ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
+    ...(parentRunId === undefined ? [] : [sql`r.parent_run_id = ${parentRunId}`]),
+    ...(holdingKey === undefined ? [] : [sql`r.concurrency_key = ${holdingKey} and r.concurrency_slot is not null`]),
+    ...Object.entries(labels ?? {}).map(
+      ([name, value]) => sql`exists (select 1 from ${tables.run_labels} as q
+        where q.run_id = r.id and q.name = ${name} and q.value = ${value})`,
+    ),
+    ...(cursor === undefined
+      ? []
+      : [sql`(r.created_at, r.id) < (select c.created_at, c.id from ${tables.runs} as c where c.id = ${cursor})`]),
+  ]
+  return sql`select ${runColumns(context)} from ${tables.runs} as r ${where(conditions)}
+    order by r.created_at desc, r.id desc ${limit === undefined ? sql`` : sql`limit ${limit}`}`
+}
+
+function oneOf(column: Sql, values: readonly SqlValue[], { dialect }: SqlContext): Sql {
+  return sql`${column} in (select value from ${dialect.listOf(sql`${JSON.stringify(values)}`)})`
+}
+
+function where(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? sql`` : sql`where ${and(...conditions)}`
+}
+
+/**
+ * The next run of each job comes from the index on (job, due); the names are walked through the same index, so that
+ * neither the number of waiting runs nor that of ended ones matters.
+ */
+function dueStatement(context: SqlContext) {
+  const { dialect } = context
+  const pending = sql`r.status = 'pending' and r.available_at is not null`
+  return statement<'jobs'>(context, (p) => {
+    const known = sql`(select value from ${dialect.listOf(p('jobs'))})`
+    const nextName = (after: Sql) =>
+      sql`(select min(r.job_name) from ${runsBy(context, 'due')} where r.status = 'pending' ${after})`
+    return sql`with recursive names (name) as (
+        select ${nextName(sql``)} union all
+        select ${nextName(sql`and r.job_name > names.name`)} from names where names.name is not null
+      ), due as (
+        select names.name, (select min(r.available_at) from ${runsBy(context, 'due')}
+          where ${pending} and r.job_name = names.name) as run_at
+        from names where names.name is not null
+      )
+      select ${dialect.now} as now,
+        (select min(due.run_at) from due where due.name in ${known}) as run_at,
+        (select json_group_array(due.name) from due
+          where due.run_at <= ${dialect.now} and due.name not in ${known}) as unknown_jobs,
+        (select min(r.lease_until) from ${runsBy(context, 'running')} where r.status = 'running') as lease_until`
+  })
+}
+
+/** Both instants come from the clock of the database. */
+function msUntil(instant: unknown, now: unknown): number | null {
+  if (typeof instant !== 'string' || typeof now !== 'string') return null
+  return Math.max(Date.parse(instant) - Date.parse(now), 0)
+}

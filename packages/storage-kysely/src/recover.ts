@@ -1,0 +1,115 @@
+import {
+  crashBackoffMs,
+  type EventTemplate,
+  type RecoverParams,
+  type RunRecord,
+  type RunStatus,
+} from '@coji/durably-core'
+import { type CompiledQuery, sql } from 'kysely'
+import type { Executor } from './executor'
+import { runColumns, toJson, toRun } from './rows'
+import { bindEvents, eventStatement, wakeParentStatement } from './run-events'
+import { and, runsBy, type Sql, type SqlContext, statement } from './statement'
+
+export type Recover = (executor: Executor, params: RecoverParams) => Promise<readonly RunRecord[]>
+
+type SeenName = 'runId' | 'version'
+
+/**
+ * Looks first, so that the check each worker makes every second takes no write lock. The write then demands that the
+ * run is as it was seen: a renewal or commit in between wins.
+ */
+export function createRecover(context: SqlContext): Recover {
+  const { fences } = context
+  const guard = (p: (name: SeenName) => Sql) =>
+    and(sql`r.id = ${p('runId')}`, fences['recover.status'](), fences['recover.unchanged'](p('version')))
+  const find = findStatements(context)
+  const event = eventStatement<SeenName>(context, guard)
+  const wakeParent = wakeParentStatement<SeenName>(context, guard)
+  const take = takeStatement(context, guard)
+
+  function bind(run: RunRecord, params: RecoverParams): CompiledQuery[] {
+    const { status, events } = verdict(run, params)
+    const values = { runId: run.id, version: run.version }
+    const hasFailed = status === 'failed'
+    return [
+      ...bindEvents({ statement: event, events, after: 0, values }),
+      ...(status === 'pending' ? [] : [wakeParent.bind(values)]),
+      take.bind({
+        ...values,
+        status,
+        delayMs: crashBackoffMs(run.crashCount + 1),
+        error: hasFailed ? params.crashLimit.error : null,
+        errorDetail: hasFailed ? toJson(params.crashLimit.detail) : null,
+        eventCount: events.length,
+      }),
+    ]
+  }
+
+  return async function recover(executor, params) {
+    const held = JSON.stringify(params.held)
+    const { deadWorkerId, limit } = params
+    const found = await executor.read(
+      deadWorkerId === null
+        ? find.expired.bind({ held, limit })
+        : find.ofWorker.bind({ held, limit, workerId: deadWorkerId }),
+    )
+    if (found.length === 0) return []
+    const lists = found.map((row) => bind(toRun(row), params))
+    const results = await executor.write(lists.flat())
+    let end = 0
+    return lists.flatMap((list) => {
+      end += list.length
+      return (results[end - 1] ?? []).map(toRun)
+    })
+  }
+}
+
+interface Verdict {
+  readonly status: RunStatus
+  readonly events: readonly EventTemplate[]
+}
+
+function verdict(run: RunRecord, { events, maxCrashes }: RecoverParams): Verdict {
+  if (run.cancelRequestedAt !== null) return { status: 'cancelled', events: events.cancelled }
+  if (run.crashCount + 1 >= maxCrashes) return { status: 'failed', events: events.failed }
+  return { status: 'pending', events: events.pending }
+}
+
+function findStatements(context: SqlContext) {
+  const { dialect, fences } = context
+  const select = (
+    condition: Sql,
+    held: Sql,
+    limit: Sql,
+  ) => sql`select ${runColumns(context)} from ${runsBy(context, 'running')}
+    where ${and(fences['recover.status'](), condition, fences['recover.notHeld'](held, dialect))}
+    order by r.lease_until, r.id limit ${limit}`
+  return {
+    expired: statement<'held' | 'limit'>(context, (p) =>
+      select(fences['recover.expired'](dialect), p('held'), p('limit')),
+    ),
+    ofWorker: statement<'held' | 'limit' | 'workerId'>(context, (p) =>
+      select(fences['recover.owner'](p('workerId')), p('held'), p('limit')),
+    ),
+  }
+}
+
+function takeStatement(context: SqlContext, guard: (p: (name: SeenName) => Sql) => Sql) {
+  const { tables, dialect } = context
+  type Name = SeenName | 'status' | 'delayMs' | 'error' | 'errorDetail' | 'eventCount'
+  return statement<Name>(context, (p) => {
+    const status = p('status')
+    const isPending = sql`${status} = 'pending'`
+    const place = sql`case when ${p('delayMs')} = 0 then r.created_at else ${dialect.nowPlus(p('delayMs'))} end`
+    return sql`update ${tables.runs} as r set status = ${status}, version = r.version + 1, updated_at = ${dialect.now},
+        lease_epoch = r.lease_epoch + 1, crash_count = r.crash_count + 1,
+        claim_token = null, owner_id = null, lease_until = null, waiting_for = null,
+        available_at = case when ${isPending} then ${place} else r.available_at end,
+        concurrency_slot = case when ${isPending} and r.hold_key_while_waiting = 1 then r.concurrency_slot end,
+        finished_at = case when not (${isPending}) then ${dialect.now} end,
+        error = coalesce(${p('error')}, r.error), error_detail = coalesce(${p('errorDetail')}, r.error_detail),
+        last_event_sequence = r.last_event_sequence + ${p('eventCount')}
+      where ${guard(p)} returning ${runColumns(context)}`
+  })
+}

@@ -1,0 +1,73 @@
+import type { PurgeParams, RunStatus } from '@coji/durably-core'
+import { ENDED_STATUSES } from '@coji/durably-core'
+import { sql } from 'kysely'
+import type { Executor } from './executor'
+import { runColumns } from './rows'
+import { and, compileQuery, type Sql, type SqlContext, type Statement, statement } from './statement'
+
+type Parameter<TName extends string> = (name: TName) => Sql
+
+/** Deletes runs with all that belongs to them; the run last, because the guard looks at it. */
+export function removeStatements<TName extends string>(
+  context: SqlContext,
+  guard: (p: Parameter<TName>) => Sql,
+): readonly Statement<TName>[] {
+  const { tables } = context
+  const guarded = (p: Parameter<TName>) => sql`(select r.id from ${tables.runs} as r where ${guard(p)})`
+  const related = [tables.steps, tables.logs, tables.run_events, tables.signals]
+  return [
+    statement<TName>(
+      context,
+      (p) => sql`delete from ${tables.run_labels} where run_id in ${guarded(p)} returning name, value`,
+    ),
+    ...related.map((table) =>
+      statement<TName>(context, (p) => sql`delete from ${table} where run_id in ${guarded(p)}`),
+    ),
+    statement<TName>(
+      context,
+      (p) => sql`delete from ${tables.runs} as r where ${guard(p)} returning ${runColumns(context)}`,
+    ),
+  ]
+}
+
+export type Purge = (executor: Executor, params: PurgeParams) => Promise<number>
+
+/** Looks for the oldest first, then removes those that are still as they were seen. */
+export function createPurge(context: SqlContext): Purge {
+  const { tables, dialect, fences } = context
+  const seen = (index: number) => dialect.field(sql`seen.value`, index)
+  const remove = removeStatements<'runs'>(
+    context,
+    (p) => sql`r.id in (select ${seen(0)} from ${dialect.rowsOf(p('runs'))} as seen)
+      and ${fences['remove.status']()} and exists (select 1 from ${dialect.rowsOf(p('runs'))} as seen
+        where ${seen(0)} = r.id and ${fences['purge.unchanged'](seen(1))})`,
+  )
+
+  return async function purge(executor, params) {
+    const statuses = params.statuses.filter((status) => (ENDED_STATUSES as readonly RunStatus[]).includes(status))
+    if (statuses.length === 0 || params.limit <= 0) return 0
+    const found = await executor.read(compileQuery(context, oldest(params, statuses)))
+    if (found.length === 0) return 0
+    const runs = JSON.stringify(found.map((row) => [row['id'], row['version']]))
+    const results = await executor.write(remove.map((one) => one.bind({ runs })))
+    return results.at(-1)?.length ?? 0
+  }
+
+  function oldest(params: PurgeParams, statuses: readonly RunStatus[]): Sql {
+    const { tenant, jobName, olderThanMs, before, keepNewest, limit } = params
+    const scope = [
+      sql`r.finished_at is not null`,
+      sql`r.status in (${sql.join(statuses)})`,
+      ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
+      ...(jobName === undefined ? [] : [sql`r.job_name = ${jobName}`]),
+    ]
+    const age = [
+      ...(olderThanMs === undefined ? [] : [sql`r.finished_at < ${dialect.nowPlus(sql`${-olderThanMs}`)}`]),
+      ...(before === undefined ? [] : [sql`r.finished_at < ${before}`]),
+    ]
+    const newest = sql`r.id not in (select r.id from ${tables.runs} as r where ${and(...scope)}
+      order by r.finished_at desc, r.id desc limit ${keepNewest ?? 0})`
+    return sql`select r.id, r.version from ${tables.runs} as r where ${and(...scope, ...age, newest)}
+      order by r.finished_at, r.id limit ${limit}`
+  }
+}

@@ -1,0 +1,60 @@
+import type { NewSignal, SignalAnswer, SignalStorage } from '@coji/durably-core'
+import { sql } from 'kysely'
+import type { Executor } from './executor'
+import type { Reads } from './reads'
+import { toSignal } from './rows'
+import { bindEvents, eventStatement, wake } from './run-events'
+import { and, type Sql, type SqlContext, statement } from './statement'
+
+type TargetName = 'runId' | 'tenant'
+type Parameter<TName extends string> = (name: TName) => Sql
+
+/** A signal is inserted at the next position, which the last statement of the list makes the current one. */
+export function createSignals(context: SqlContext, executor: Executor, reads: Reads): SignalStorage {
+  const { tables, dialect, fences } = context
+  const guard = (p: Parameter<TargetName>) =>
+    and(sql`r.id = ${p('runId')}`, fences['signal.tenant'](p('tenant')), fences['signal.status']())
+  const isNew = sql`exists (select 1 from ${tables.signals} as g where g.run_id = r.id and g.position = r.wakes + 1)`
+  const arrived = (p: Parameter<TargetName>) => and(sql`r.id = ${p('runId')}`, isNew)
+  const insert = statement<TargetName | 'name' | 'payload' | 'dedupeKey'>(
+    context,
+    (p) => sql`insert into ${tables.signals} (run_id, position, name, payload, dedupe_key, created_at)
+      select r.id, r.wakes + 1, ${p('name')}, ${p('payload')}, ${p('dedupeKey')}, ${dialect.now}
+      from ${tables.runs} as r where ${guard(p)} on conflict do nothing`,
+  )
+  const event = eventStatement<TargetName>(context, arrived)
+  const count = statement<TargetName | 'eventCount'>(
+    context,
+    (p) => sql`update ${tables.runs} as r set ${wake(context, 'r')},
+      last_event_sequence = r.last_event_sequence + ${p('eventCount')} where ${arrived(p)} returning wakes`,
+  )
+  const unread = statement<'runId'>(
+    context,
+    (p) => sql`select g.* from ${tables.signals} as g where g.run_id = ${p('runId')} and g.consumed_at is null
+      order by g.position`,
+  )
+
+  async function whyNot(signal: NewSignal): Promise<SignalAnswer> {
+    const run = await reads.getRun(executor, signal.runId, signal.tenant === undefined ? {} : { tenant: signal.tenant })
+    if (run === null) return { kept: false, reason: 'not-found' }
+    if (run.finishedAt !== null) return { kept: false, reason: 'wrong-state', run }
+    return { kept: false, reason: 'duplicate' }
+  }
+
+  return {
+    async send(signal) {
+      const { name, payload, dedupeKey, events } = signal
+      const target = { runId: signal.runId, tenant: signal.tenant ?? null }
+      const results = await executor.write([
+        insert.bind({ ...target, name, payload, dedupeKey }),
+        ...bindEvents({ statement: event, events, after: 0, values: target }),
+        count.bind({ ...target, eventCount: events.length }),
+      ])
+      const [row] = results.at(-1) ?? []
+      return row === undefined ? whyNot(signal) : { kept: true, position: row['wakes'] as number }
+    },
+    async getUnread(runId) {
+      return (await executor.read(unread.bind({ runId }))).map(toSignal)
+    },
+  }
+}

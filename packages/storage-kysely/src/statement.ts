@@ -1,0 +1,73 @@
+import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
+import type { SqlDialect } from './dialect'
+import type { Fences } from './fences'
+import type { TableRefs } from './tables'
+
+export type Sql = RawBuilder<unknown>
+
+export type SqlValue = string | number | null
+
+/** What a statement is made from. */
+export interface SqlContext {
+  readonly db: Kysely<unknown>
+  readonly prefix: string
+  readonly tables: TableRefs
+  readonly dialect: SqlDialect
+  readonly fences: Fences
+}
+
+/** A statement that Kysely compiled once. Binding values costs one array. */
+export interface Statement<TName extends string> {
+  bind(values: Readonly<Record<TName, SqlValue>>): CompiledQuery
+}
+
+/** Stands in the compiled parameters where a value goes. */
+class Marker {
+  readonly name: string
+
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/** Compiled at the first use. `build` gets a function that names the parameters. */
+export function statement<TName extends string>(
+  context: SqlContext,
+  build: (parameter: (name: TName) => Sql) => Sql,
+): Statement<TName> {
+  let compiled: { readonly query: CompiledQuery; readonly names: readonly (TName | null)[] } | undefined
+  return {
+    bind(values) {
+      compiled ??= compile(context, build)
+      const { query, names } = compiled
+      const parameters = names.map((name, index) => (name === null ? query.parameters[index] : values[name]))
+      return { sql: query.sql, query: query.query, queryId: query.queryId, parameters }
+    },
+  }
+}
+
+function compile<TName extends string>(context: SqlContext, build: (parameter: (name: TName) => Sql) => Sql) {
+  const query = build((name) => sql`${new Marker(name)}`).compile(context.db)
+  const names = query.parameters.map((value) => (value instanceof Marker ? (value.name as TName) : null))
+  return { query: CompiledQuery.raw(query.sql, [...query.parameters]), names }
+}
+
+/** For statements whose shape depends on their arguments; not for hot ones. */
+export function compileQuery(context: SqlContext, query: Sql): CompiledQuery {
+  const { sql: text, parameters } = query.compile(context.db)
+  return CompiledQuery.raw(text, [...parameters])
+}
+
+export function and(...conditions: readonly Sql[]): Sql {
+  return sql.join(conditions, sql` and `)
+}
+
+/** The table of runs as `r`, read through one of its indexes. */
+export function runsBy({ tables, dialect, prefix }: SqlContext, index: 'claim' | 'due' | 'running'): Sql {
+  return sql`${tables.runs} as r ${dialect.useIndex(`${prefix}runs_${index}`)}`
+}
+
+/** A comma-separated list. */
+export function list(...items: readonly Sql[]): Sql {
+  return sql.join(items)
+}

@@ -1,0 +1,143 @@
+import type { RunStatus, StepKind, StepStatus } from '@coji/durably-core'
+import { type RawBuilder, sql } from 'kysely'
+
+/** Columns of `runs`. Instants are fixed-width ISO text, JSON is text, flags are 0 or 1. */
+export interface RunsTable {
+  id: string
+  tenant: string
+  job_name: string
+  job_version: string | null
+  payload: string | null
+  status: RunStatus
+  idempotency_key: string | null
+  concurrency_key: string | null
+  concurrency_limit: number
+  concurrency_slot: number | null
+  hold_key_while_waiting: number
+  priority: number
+  available_at: string | null
+  waiting_for: string | null
+  current_step_index: number
+  progress: string | null
+  output: string | null
+  error: string | null
+  error_detail: string | null
+  version: number
+  attempt: number
+  attempt_base: number
+  crash_count: number
+  assignments: number
+  owner_id: string | null
+  claim_token: string | null
+  lease_epoch: number
+  lease_until: string | null
+  leader_epoch: number | null
+  commit_no: number
+  wakes: number
+  last_event_sequence: number
+  cancel_requested_at: string | null
+  timeout_ms: number | null
+  deadline_at: string | null
+  parent_run_id: string | null
+  schedule_id: string | null
+  scheduled_for: string | null
+  heartbeat_at: string | null
+  created_at: string
+  updated_at: string
+  started_at: string | null
+  finished_at: string | null
+  assigned_worker_id: string | null
+  assigned_at: string | null
+  continuation_state: string | null
+  continuation_check_deadline_at: string | null
+  log_ref: string | null
+}
+
+/** Labels of runs. */
+export interface RunLabelsTable {
+  run_id: string
+  name: string
+  value: string
+}
+
+/** Steps of runs. */
+export interface StepsTable {
+  id: string
+  run_id: string
+  name: string
+  index: number
+  kind: StepKind
+  status: StepStatus
+  attempt: number
+  output: string | null
+  error: string | null
+  error_detail: string | null
+  checkpoint: string | null
+  wait_name: string | null
+  due_at: string | null
+  lease_epoch: number
+  claim_token: string
+  started_at: string
+  completed_at: string | null
+}
+
+/** Log lines of jobs. */
+export interface LogsTable {
+  id: string
+  run_id: string
+  step_name: string | null
+  level: 'info' | 'warn' | 'error'
+  message: string
+  data: string | null
+  timestamp: string
+}
+
+/** The stored history of runs. */
+export interface RunEventsTable {
+  run_id: string
+  seq: number
+  event_type: string
+  payload: string
+  created_at: string
+}
+
+/** Signals to runs. */
+export interface SignalsTable {
+  run_id: string
+  position: number
+  name: string
+  payload: string | null
+  dedupe_key: string | null
+  created_at: string
+  consumed_at: string | null
+}
+
+/** Which migrations were applied. */
+export interface SchemaVersionsTable {
+  version: number
+  applied_at: string
+  min_reader: number
+}
+
+/** The tables under their default names. */
+export interface DurablyDatabase {
+  durably_runs: RunsTable
+  durably_run_labels: RunLabelsTable
+  durably_steps: StepsTable
+  durably_logs: LogsTable
+  durably_run_events: RunEventsTable
+  durably_signals: SignalsTable
+  durably_schema_versions: SchemaVersionsTable
+}
+
+export const TABLES = ['runs', 'run_labels', 'steps', 'logs', 'run_events', 'signals', 'schema_versions'] as const
+
+export type TableName = (typeof TABLES)[number]
+
+/** The physical tables of one storage, as SQL. */
+export type TableRefs = Readonly<Record<TableName, RawBuilder<unknown>>>
+
+export function tableRefs(prefix: string): TableRefs {
+  const entries = TABLES.map((name) => [name, sql.table(prefix + name)] as const)
+  return Object.fromEntries(entries) as Record<TableName, RawBuilder<unknown>>
+}

@@ -1,0 +1,113 @@
+import { StorageError, type TransactionStorage } from '@coji/durably-core'
+import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
+import type { CommitTarget, CommitWriter } from './commit'
+import type { Enqueuer } from './enqueue'
+import type { Executor } from './executor'
+import type { Watchers } from './watch'
+
+interface TransactionParts {
+  readonly executor: Executor
+  readonly commits: CommitWriter
+  readonly enqueuer: Enqueuer
+  readonly watchers: Watchers
+}
+
+/** Thrown inside a transaction to take it back: the fence did not hold. */
+class Refused<T> extends Error {
+  readonly commit: Parameters<CommitWriter['lookUp']>[1]
+  readonly value: T
+
+  constructor(commit: Parameters<CommitWriter['lookUp']>[1], value: T) {
+    super('The lease does not hold any more.')
+    this.commit = commit
+    this.value = value
+  }
+}
+
+export function createTransactions<DB>(parts: TransactionParts): TransactionStorage<Transaction<DB>> {
+  const { executor, commits, enqueuer, watchers } = parts
+  // Inside, tables have durably's types; outside, those of the application. It is one connection.
+  const forApplication = (trx: Transaction<unknown>) => trx as unknown as Transaction<DB>
+  const hasEnqueued = new WeakSet<object>()
+
+  return {
+    async commitWith(body, timeoutMs) {
+      type Value = Awaited<ReturnType<typeof body>>['value']
+      try {
+        const done = await executor.transaction(async (trx) => {
+          const { commit, value } = await within(body(forApplication(trx)), timeoutMs)
+          const answer = await executor.explained(commits.commitIn(targetOf(trx), commit))
+          if (answer === null) throw new Refused(commit, value)
+          return { answer, value, runId: commit.lease.runId }
+        })
+        watchers.noteChanged([done.runId])
+        watchers.noteDue()
+        return { answer: done.answer, value: done.value }
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error
+        const { commit, value } = error as Refused<Value>
+        const answer = await commits.lookUp(executor, commit)
+        return { answer, value: answer.kept ? value : undefined }
+      }
+    },
+
+    async enqueue(trx, runs) {
+      const inner = trx as unknown as Transaction<unknown>
+      const answers = await executor.explained(inSavepoint(inner, () => enqueuer.enqueue(targetOf(inner), runs)))
+      hasEnqueued.add(trx)
+      return answers
+    },
+
+    async run(body) {
+      const { value, trx } = await executor.transaction(async (open) => {
+        const own = forApplication(open)
+        return { value: await body(own), trx: own }
+      })
+      if (hasEnqueued.has(trx)) watchers.noteDue()
+      return value
+    },
+  }
+}
+
+/** The statements of durably inside a transaction of the application, whose plugins must not see them. */
+function targetOf(trx: Transaction<unknown>): CommitTarget {
+  const plain: Kysely<unknown> = trx.withoutPlugins()
+  const read = async (query: CompiledQuery) => (await plain.executeQuery<Readonly<Record<string, unknown>>>(query)).rows
+  return {
+    read,
+    async write(list) {
+      const results = []
+      for (const query of list) results.push(await read(query))
+      return results
+    },
+  }
+}
+
+/** A refused list leaves nothing behind, even if the caller catches the error and commits. */
+async function inSavepoint<T>(trx: Transaction<unknown>, work: () => Promise<T>): Promise<T> {
+  const send = (text: string) => trx.executeQuery(CompiledQuery.raw(text))
+  await send('savepoint durably_enqueue')
+  try {
+    const value = await work()
+    await send('release savepoint durably_enqueue')
+    return value
+  } catch (error) {
+    await send('rollback to savepoint durably_enqueue')
+    await send('release savepoint durably_enqueue')
+    throw error
+  }
+}
+
+function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(transactionTimeout(timeoutMs)), timeoutMs)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+function transactionTimeout(timeoutMs: number): StorageError {
+  return new StorageError(
+    'TRANSACTION_TIMEOUT',
+    `The transaction was still open after ${timeoutMs} ms and was rolled back. Do slow work outside of it.`,
+  )
+}

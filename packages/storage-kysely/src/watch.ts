@@ -1,0 +1,32 @@
+import type { Hint, WatchStorage } from '@coji/durably-core'
+
+/** Hints between the engines of one process that share the storage. Losing one costs a poll interval. */
+export class Watchers implements WatchStorage {
+  readonly #listeners = new Set<(hint: Hint) => void>()
+
+  subscribe(listener: (hint: Hint) => void): () => void {
+    // A wrapper of its own, so that one listener subscribed twice is called twice and leaves once.
+    const own = (hint: Hint) => listener(hint)
+    this.#listeners.add(own)
+    return () => this.#listeners.delete(own)
+  }
+
+  noteDue(): void {
+    this.#tell({ kind: 'runs' })
+  }
+
+  noteChanged(runIds: Iterable<string>): void {
+    if (this.#listeners.size === 0) return
+    for (const runId of new Set(runIds)) this.#tell({ kind: 'run', runId })
+  }
+
+  #tell(hint: Hint): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(hint)
+      } catch {
+        // A hint is a courtesy; who fails at it must not fail the write that was done.
+      }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import type { StorageContractSetup } from '@coji/durably-core/testing'
+import { FENCES, type Fences } from '../src/fences'
+import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
+import type { TestDatabase } from './databases'
+
+/** Storages for the contract; `reopen` leaves the old one as a kill would. */
+export function contractSetup(database: TestDatabase, fences: Fences = FENCES): StorageContractSetup {
+  return {
+    async open() {
+      const opened = await database.open()
+      const storages: KyselyStorage[] = []
+      const connect = async () => {
+        const storage = createKyselyStorageWith({ dialect: opened.connect(), durability: 'fast', fences })
+        storages.push(storage)
+        return storage
+      }
+      const storage = await connect()
+      await storage.migrate()
+      return {
+        storage,
+        reopen: connect,
+        async close() {
+          for (const one of storages) await one.close()
+          await opened.dispose()
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,34 @@
+import type { CompiledQuery, Dialect } from 'kysely'
+import type { DialectHooks, DurablyDialect } from '../src'
+
+export interface Counted {
+  readonly dialect: DurablyDialect
+  /** The statements of each message sent so far. */
+  readonly messages: (readonly CompiledQuery[])[]
+  /** Called before the next message is sent, once. */
+  beforeNext(act: () => Promise<void>): void
+}
+
+/** A dialect with hooks whose messages are counted, and that can be held up for a moment. */
+export function counting(inner: DurablyDialect): Counted {
+  const messages: (readonly CompiledQuery[])[] = []
+  const pending: (() => Promise<void>)[] = []
+  const hooks: DialectHooks = {
+    ...inner.durablyHooks,
+    async batch(queries, waitMs) {
+      messages.push(queries)
+      await pending.shift()?.()
+      const results = await inner.durablyHooks.batch?.(queries, waitMs)
+      if (results === undefined) throw new Error('This dialect has no batch hook to count.')
+      return results
+    },
+  }
+  const dialect: Dialect & { durablyHooks: DialectHooks } = {
+    durablyHooks: hooks,
+    createAdapter: () => inner.createAdapter(),
+    createDriver: () => inner.createDriver(),
+    createIntrospector: (db) => inner.createIntrospector(db),
+    createQueryCompiler: () => inner.createQueryCompiler(),
+  }
+  return { dialect, messages, beforeNext: (act) => pending.push(act) }
+}

@@ -1,0 +1,131 @@
+import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core'
+import Database from 'better-sqlite3'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createKyselyStorage, type KyselyStorage } from '../src'
+import { betterSqlite3 } from '../src/drivers/better-sqlite3'
+import { DATABASES, tempFile } from './databases'
+import { buildPrograms, finished, startProgram } from './programs'
+
+describe('migrate', () => {
+  let temp: ReturnType<typeof tempFile>
+  const open: { close(): unknown }[] = []
+
+  beforeEach(() => {
+    temp = tempFile()
+  })
+
+  afterEach(async () => {
+    for (const one of open.splice(0)) await one.close()
+    temp.remove()
+  })
+
+  function storageOn(tablePrefix?: string): KyselyStorage {
+    const storage = createKyselyStorage({
+      dialect: betterSqlite3(temp.file),
+      ...(tablePrefix !== undefined && { tablePrefix }),
+    })
+    open.push(storage)
+    return storage
+  }
+
+  function raw(): Database.Database {
+    const database = new Database(temp.file)
+    open.push(database)
+    return database
+  }
+
+  it('asks for migrate() on an empty database', async () => {
+    const storage = storageOn()
+    await expect(storage.checkSchema()).rejects.toThrow(NotMigratedError)
+    await expect(storage.getRun('x')).rejects.toThrow(NotMigratedError)
+    await expect(storage.enqueue([])).resolves.toEqual([])
+  })
+
+  it('can be called again', async () => {
+    const storage = storageOn()
+    await storage.migrate()
+    await storage.migrate()
+    await storage.checkSchema()
+    expect(raw().prepare('select version, min_reader from durably_schema_versions').all()).toEqual([
+      { version: 1, min_reader: 1 },
+    ])
+  })
+
+  it('leaves what belongs to the application alone', async () => {
+    const database = raw()
+    database.pragma('user_version = 77')
+    database.pragma('application_id = 4242')
+    await storageOn().migrate()
+    expect(database.pragma('user_version', { simple: true })).toBe(77)
+    expect(database.pragma('application_id', { simple: true })).toBe(4242)
+  })
+
+  it('works with a newer schema that still allows this code', async () => {
+    const storage = storageOn()
+    await storage.migrate()
+    raw().exec(`insert into durably_schema_versions values (2, '2026-01-01T00:00:00.000Z', 1)`)
+    await storage.checkSchema()
+    await storage.migrate()
+  })
+
+  it('refuses a schema that needs newer code', async () => {
+    const storage = storageOn()
+    await storage.migrate()
+    raw().exec(`insert into durably_schema_versions values (9, '2026-01-01T00:00:00.000Z', 9)`)
+    await expect(storage.checkSchema()).rejects.toThrow(SchemaTooNewError)
+    await expect(storage.migrate()).rejects.toThrow(SchemaTooNewError)
+  })
+
+  it('does not take a table of the application for its own', async () => {
+    raw().exec('create table runs (id integer primary key, distance real)')
+    const storage = storageOn('')
+    await expect(storage.migrate()).rejects.toThrow(MigrationError)
+    await expect(storage.migrate()).rejects.toThrow(/runs/)
+    expect(raw().prepare(`select count(*) as n from sqlite_master where name = 'steps'`).get()).toEqual({ n: 0 })
+  })
+
+  it('does not take a table of versions for its own either', async () => {
+    raw().exec('create table schema_versions (version text, applied_at text)')
+    await expect(storageOn('').migrate()).rejects.toThrow(MigrationError)
+  })
+
+  it('does not take trouble for an empty database', async () => {
+    const storage = storageOn()
+    await storage.migrate()
+    await storage.close()
+    await expect(storage.migrate()).rejects.toMatchObject({ code: 'STORAGE_CLOSED' })
+    await expect(storage.checkSchema()).rejects.toMatchObject({ code: 'STORAGE_CLOSED' })
+  })
+
+  it('keeps two installations in one file apart', async () => {
+    const [a, b] = [storageOn('a_'), storageOn('b_')]
+    await Promise.all([a.migrate(), b.migrate()])
+    await a.checkSchema()
+    await b.checkSchema()
+  })
+})
+
+describe('many at once', () => {
+  beforeAll(buildPrograms)
+
+  for (const database of DATABASES) {
+    it(`${database.name}: 10 storages of one process`, async () => {
+      const opened = await database.open()
+      const storages = Array.from({ length: 10 }, () => createKyselyStorage({ dialect: opened.connect() }))
+      await Promise.all(storages.map((storage) => storage.migrate()))
+      await Promise.all(storages.map((storage) => storage.checkSchema()))
+      for (const storage of storages) await storage.close()
+      await opened.dispose()
+    })
+  }
+
+  for (const driver of ['better-sqlite3', 'bare', 'libsql']) {
+    it(`${driver}: 20 processes`, { timeout: 60_000 }, async () => {
+      const { file, remove } = tempFile()
+      const children = Array.from({ length: 20 }, () => startProgram('migrate', [driver, file]))
+      const results = await Promise.all(children.map(finished))
+      expect(results.map(({ code, stderr }) => [code, stderr])).toEqual(results.map(() => [0, '']))
+      remove()
+    })
+  }
+})

@@ -1,0 +1,10 @@
+import Database from 'better-sqlite3'
+import { type Dialect, SqliteDialect } from 'kysely'
+import { betterSqlite3 } from '../../src/drivers/better-sqlite3'
+import { libsql } from '../../src/drivers/libsql'
+
+export function connect(driver: string, file: string): Dialect {
+  if (driver === 'libsql') return libsql(`file:${file}`)
+  if (driver === 'bare') return new SqliteDialect({ database: new Database(file) })
+  return betterSqlite3(file)
+}

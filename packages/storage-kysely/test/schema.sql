@@ -1,0 +1,149 @@
+CREATE TABLE "durably_logs" ("id" text not null primary key,
+  "run_id" text not null,
+  "step_name" text,
+  "level" text not null,
+  "message" text not null,
+  "data" text,
+  "timestamp" text not null) strict;
+
+CREATE INDEX "durably_logs_run" on "durably_logs" ("run_id",
+  "timestamp");
+
+CREATE TABLE "durably_run_events" ("run_id" text not null,
+  "seq" integer not null,
+  "event_type" text not null,
+  "payload" text not null,
+  "created_at" text not null, constraint "events_key" primary key ("run_id",
+  "seq")) strict, without rowid;
+
+CREATE TABLE "durably_run_labels" ("run_id" text not null,
+  "name" text not null,
+  "value" text not null, constraint "labels_key" primary key ("run_id",
+  "name")) strict, without rowid;
+
+CREATE INDEX "durably_run_labels_value" on "durably_run_labels" ("name",
+  "value",
+  "run_id");
+
+CREATE TABLE "durably_runs" ("id" text not null primary key,
+  "tenant" text default '' not null,
+  "job_name" text not null,
+  "job_version" text,
+  "payload" text,
+  "status" text not null,
+  "idempotency_key" text,
+  "concurrency_key" text,
+  "concurrency_limit" integer default 1 not null,
+  "concurrency_slot" integer,
+  "hold_key_while_waiting" integer default 0 not null,
+  "priority" integer default 0 not null,
+  "available_at" text,
+  "waiting_for" text,
+  "current_step_index" integer default 0 not null,
+  "progress" text,
+  "output" text,
+  "error" text,
+  "error_detail" text,
+  "version" integer default 1 not null,
+  "attempt" integer default 1 not null,
+  "attempt_base" integer default 0 not null,
+  "crash_count" integer default 0 not null,
+  "assignments" integer default 0 not null,
+  "owner_id" text,
+  "claim_token" text,
+  "lease_epoch" integer default 0 not null,
+  "lease_until" text,
+  "leader_epoch" integer,
+  "commit_no" integer default 0 not null,
+  "wakes" integer default 0 not null,
+  "last_event_sequence" integer default 0 not null,
+  "cancel_requested_at" text,
+  "timeout_ms" integer,
+  "deadline_at" text,
+  "parent_run_id" text,
+  "schedule_id" text,
+  "scheduled_for" text,
+  "heartbeat_at" text,
+  "created_at" text not null,
+  "updated_at" text not null,
+  "started_at" text,
+  "finished_at" text,
+  "assigned_worker_id" text,
+  "assigned_at" text,
+  "continuation_state" text,
+  "continuation_check_deadline_at" text,
+  "log_ref" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
+
+CREATE INDEX "durably_runs_claim" on "durably_runs" ("priority" desc,
+  "available_at",
+  "id") where status = 'pending';
+
+CREATE INDEX "durably_runs_created" on "durably_runs" ("created_at",
+  "id");
+
+CREATE INDEX "durably_runs_due" on "durably_runs" ("job_name",
+  "available_at") where status = 'pending';
+
+CREATE INDEX "durably_runs_finished" on "durably_runs" ("finished_at",
+  "id") where "finished_at" is not null;
+
+CREATE UNIQUE INDEX "durably_runs_idempotency" on "durably_runs" ("tenant",
+  "job_name",
+  "idempotency_key") where "idempotency_key" is not null;
+
+CREATE INDEX "durably_runs_parent" on "durably_runs" ("parent_run_id") where "parent_run_id" is not null;
+
+CREATE INDEX "durably_runs_running" on "durably_runs" ("owner_id") where status = 'running';
+
+CREATE UNIQUE INDEX "durably_runs_schedule" on "durably_runs" ("schedule_id",
+  "scheduled_for") where "schedule_id" is not null;
+
+CREATE UNIQUE INDEX "durably_runs_slot" on "durably_runs" ("tenant",
+  "concurrency_key",
+  "concurrency_slot") where "concurrency_slot" is not null;
+
+CREATE INDEX "durably_runs_status_created" on "durably_runs" ("status",
+  "created_at");
+
+CREATE INDEX "durably_runs_status_key" on "durably_runs" ("status",
+  "concurrency_key");
+
+CREATE TABLE "durably_schema_versions" ("version" integer not null primary key,
+  "applied_at" text not null,
+  "min_reader" integer not null) strict;
+
+CREATE TABLE "durably_signals" ("run_id" text not null,
+  "position" integer not null,
+  "name" text not null,
+  "payload" text,
+  "dedupe_key" text,
+  "created_at" text not null,
+  "consumed_at" text, constraint "signals_key" primary key ("run_id",
+  "position")) strict, without rowid;
+
+CREATE UNIQUE INDEX "durably_signals_dedupe" on "durably_signals" ("run_id",
+  "dedupe_key") where "dedupe_key" is not null;
+
+CREATE TABLE "durably_steps" ("id" text not null primary key,
+  "run_id" text not null,
+  "name" text not null,
+  "index" integer not null,
+  "kind" text not null,
+  "status" text not null,
+  "attempt" integer not null,
+  "output" text,
+  "error" text,
+  "error_detail" text,
+  "checkpoint" text,
+  "wait_name" text,
+  "due_at" text,
+  "lease_epoch" integer not null,
+  "claim_token" text not null,
+  "started_at" text not null,
+  "completed_at" text) strict;
+
+CREATE INDEX "durably_steps_index" on "durably_steps" ("run_id",
+  "index");
+
+CREATE UNIQUE INDEX "durably_steps_live_name" on "durably_steps" ("run_id",
+  "name") where status <> 'failed';
