@@ -1,0 +1,15 @@
+import type { Plugin, RecordedHistory } from '@coji/durably-core'
+
+/** What `withLogPersistence` keeps. */
+export interface LogPersistenceOptions {
+  /** What is stored; what it leaves out is not. Without it: all logs and all events. */
+  readonly include?: RecordedHistory | undefined
+}
+
+/**
+ * Stores what jobs log and what happens to runs, in the same writes as the runs themselves, for `getLogs()` and
+ * `getEvents()`. It stays when the run ends and goes when the run is deleted or purged.
+ */
+export function withLogPersistence({ include }: LogPersistenceOptions = {}): Plugin {
+  return { name: 'log-persistence', records: include ?? { logs: true, events: true } }
+}

@@ -1,0 +1,93 @@
+import {
+  InvalidOptionError,
+  isEnded,
+  type Clock,
+  type Durably,
+  type EndedStatus,
+  type Plugin,
+  type PurgeOptions,
+} from '@coji/durably-core'
+import { backgroundClock } from './background-clock'
+
+/** Which ended runs `withRetention` removes, and how often it looks. */
+export interface RetentionOptions {
+  /** Ended runs go this many milliseconds after their end. Default 30 days, unless `keepNewest` alone is given. */
+  readonly olderThan?: number | undefined
+  /** So many of the newest ended runs stay, whatever their age. */
+  readonly keepNewest?: number | undefined
+  /** Only runs that ended like this. Default: all. */
+  readonly status?: EndedStatus | readonly EndedStatus[] | undefined
+  /** Milliseconds between two purges. Default one hour. */
+  readonly every?: number | undefined
+  /** For tests. */
+  readonly clock?: Pick<Clock, 'schedule'> | undefined
+}
+
+const SECOND_MS = 1000
+const HOUR_MS = 3_600_000
+const DEFAULT_AGE_MS = 30 * 24 * HOUR_MS
+
+/** Long enough for `migrate()` and for what the start of a process has to do first. */
+const FIRST_AFTER_MS = 5 * SECOND_MS
+const AFTER_TROUBLE_MS = 60 * SECOND_MS
+
+/**
+ * Removes ended runs, with all that belongs to them, soon after the start and then once an hour. With `olderThan` and
+ * `keepNewest` a run goes when both let it; use the plugin twice for whichever comes first. Trouble is a
+ * `worker:error`, and the next try comes a minute later. Any number of processes may use it at once.
+ */
+export function withRetention(options: RetentionOptions = {}): Plugin {
+  const what = purgeOptions(options)
+  const { every = HOUR_MS, clock = backgroundClock } = options
+  if (!(every > 0)) throw new InvalidOptionError(`every must be more than 0 ms, not ${every}.`)
+  return { name: 'retention', install: (durably) => purgeForEver({ durably, what, every, clock }) }
+}
+
+interface PurgeForEverParams {
+  readonly durably: Durably
+  readonly what: PurgeOptions
+  readonly every: number
+  readonly clock: Pick<Clock, 'schedule'>
+}
+
+/** Returns how to stop it; that waits for the purge in progress. */
+function purgeForEver({ durably, what, every, clock }: PurgeForEverParams): () => Promise<void> {
+  let isStopped = false
+  let purging = Promise.resolve()
+  let callOff = clock.schedule(Math.min(FIRST_AFTER_MS, every), purge)
+
+  function purge(): void {
+    purging = durably
+      .purge(what)
+      .then(
+        () => every,
+        (error: unknown) => {
+          durably.reportError(error, 'retention')
+          return Math.min(AFTER_TROUBLE_MS, every)
+        },
+      )
+      .then((waitMs) => {
+        if (!isStopped) callOff = clock.schedule(waitMs, purge)
+      })
+  }
+
+  return () => {
+    isStopped = true
+    callOff()
+    return purging
+  }
+}
+
+/** Checked when the plugin is made: a purge an hour later is too late to hear of a mistake. */
+function purgeOptions({ olderThan, keepNewest, status }: RetentionOptions): PurgeOptions {
+  if (olderThan !== undefined && !(olderThan >= 0 && Number.isFinite(olderThan))) {
+    throw new InvalidOptionError(`olderThan must be a number of milliseconds from 0, not ${olderThan}.`)
+  }
+  if (keepNewest !== undefined && !(Number.isSafeInteger(keepNewest) && keepNewest >= 0)) {
+    throw new InvalidOptionError(`keepNewest must be an integer from 0, not ${keepNewest}.`)
+  }
+  const active = [status ?? []].flat().find((each) => !isEnded(each))
+  if (active !== undefined) throw new InvalidOptionError(`Retention takes ended runs only; "${active}" is not an end.`)
+  const age = olderThan ?? (keepNewest === undefined ? DEFAULT_AGE_MS : undefined)
+  return { olderThan: age, keepNewest, status }
+}

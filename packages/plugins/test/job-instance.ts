@@ -1,0 +1,26 @@
+import {
+  createDurably,
+  createMemoryStorage,
+  type Durably,
+  type DurablyOptions,
+  type StandardSchema,
+} from '@coji/durably-core'
+import { afterEach } from 'vitest'
+
+const open: Durably[] = []
+
+afterEach(async () => {
+  for (const durably of open.splice(0)) await durably.close()
+})
+
+/** An instance in memory, closed after the test. */
+export function instance(options: Partial<DurablyOptions> = {}): Durably {
+  const durably = createDurably({ storage: createMemoryStorage(), logger: null, ...options })
+  open.push(durably)
+  return durably
+}
+
+/** A schema that takes everything. */
+export const anything: StandardSchema = {
+  '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) },
+}

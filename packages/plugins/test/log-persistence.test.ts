@@ -1,0 +1,117 @@
+import { CapabilityMissingError, createMemoryStorage, type Durably } from '@coji/durably-core'
+import { describe, expect, it } from 'vitest'
+import { withLogPersistence } from '../src/index'
+import { anything, instance } from './job-instance'
+
+/** A run with two steps, three lines of log, progress and a result, or an error. */
+async function runOnce(durably: Durably, fails = false): Promise<string> {
+  const job = durably.defineJob({ name: 'import', input: anything }, async (ctx) => {
+    ctx.log.info('begin', { rows: 2 })
+    await ctx.run('read', (step) => {
+      step.log.warn('slow file')
+      return [1, 2]
+    })
+    ctx.progress(1, 2)
+    await ctx.run('write', () => {
+      if (fails) throw new Error('disk full')
+    })
+    ctx.log.error('odd', undefined)
+    return 'done'
+  })
+  const run = await job.trigger({})
+  await durably.runUntilIdle()
+  return run.id
+}
+
+describe('withLogPersistence', () => {
+  it('keeps the whole history of a run, numbered from 1 without a gap, when the run has ended', async () => {
+    const durably = instance().use(withLogPersistence())
+    const id = await runOnce(durably)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+    const events = await durably.getEvents(id)
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
+    expect(events.map(({ type }) => type)).toEqual([
+      'run:trigger',
+      'run:start',
+      'step:start',
+      'step:complete',
+      'run:progress',
+      'step:start',
+      'step:complete',
+      'run:complete',
+    ])
+    expect(events.at(-1)).toMatchObject({ runId: id, jobName: 'import', output: 'done' })
+    const logs = await durably.getLogs(id)
+    expect(logs).toMatchObject([
+      { level: 'info', message: 'begin', data: { rows: 2 }, stepName: null },
+      { level: 'warn', message: 'slow file', stepName: 'read' },
+      { level: 'error', message: 'odd', stepName: null },
+    ])
+  })
+
+  it('keeps the history of a failed run and adds that of its retry', async () => {
+    const durably = instance().use(withLogPersistence())
+    const id = await runOnce(durably, true)
+    const failed = await durably.getEvents(id)
+    expect(failed.slice(-2)).toMatchObject([
+      { type: 'step:fail', stepName: 'write', error: 'disk full' },
+      { type: 'run:fail', failedStepName: 'write', error: 'disk full' },
+    ])
+    await durably.retry(id)
+    await durably.runUntilIdle()
+    const all = await durably.getEvents(id)
+    expect(all.slice(0, failed.length)).toEqual(failed)
+    expect(all[failed.length]).toMatchObject({ type: 'run:retry', byHand: true, seq: failed.length + 1 })
+  })
+
+  it('numbers the live events as the stored ones', async () => {
+    const durably = instance().use(withLogPersistence())
+    const live: (number | undefined)[] = []
+    durably.on('run:trigger', ({ seq }) => live.push(seq))
+    durably.on('step:complete', ({ seq }) => live.push(seq))
+    durably.on('run:complete', ({ seq }) => live.push(seq))
+    const id = await runOnce(durably)
+    const stored = (await durably.getEvents(id)).filter(({ type }) => /trigger|complete/.test(type))
+    expect(live).toEqual(stored.map(({ seq }) => seq))
+  })
+
+  it('goes with the run when that is deleted', async () => {
+    const durably = instance().use(withLogPersistence())
+    const id = await runOnce(durably)
+    await durably.deleteRun(id)
+    expect([await durably.getEvents(id), await durably.getLogs(id)]).toEqual([[], []])
+  })
+
+  it('is what storing depends on: without it nothing is stored', async () => {
+    const durably = instance()
+    const id = await runOnce(durably)
+    expect(await durably.getEvents(id)).toEqual([])
+    expect(await durably.getLogs(id)).toEqual([])
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', lastEventSequence: 0 })
+  })
+
+  it('stores what `include` names and nothing else', async () => {
+    const durably = instance().use(withLogPersistence({ include: { events: ['run:start', 'run:complete'] } }))
+    const id = await runOnce(durably)
+    const events = await durably.getEvents(id)
+    expect(events.map(({ type, seq }) => [type, seq])).toEqual([
+      ['run:start', 1],
+      ['run:complete', 2],
+    ])
+    expect(await durably.getLogs(id)).toEqual([])
+  })
+
+  it('stores logs alone when `include` says so', async () => {
+    const durably = instance().use(withLogPersistence({ include: { logs: true } }))
+    const id = await runOnce(durably)
+    expect(await durably.getEvents(id)).toEqual([])
+    expect(await durably.getLogs(id)).toHaveLength(3)
+  })
+
+  it('is refused by a storage that cannot keep what it wants', () => {
+    const { events: _events, ...withoutEvents } = createMemoryStorage()
+    const durably = instance({ storage: withoutEvents })
+    expect(() => durably.use(withLogPersistence())).toThrow(CapabilityMissingError)
+    expect(() => durably.use(withLogPersistence({ include: { logs: true } }))).not.toThrow()
+  })
+})
