@@ -1,0 +1,68 @@
+import { createDurably as createOnStorage, InvalidOptionError } from '@coji/durably-core'
+import type { Durably, DurablyOptions, Plugin } from '@coji/durably-core'
+import {
+  createKyselyStorage,
+  type Durability,
+  type DurablyDatabase,
+  type KyselyStorage,
+} from '@coji/durably-storage-kysely'
+import type { Dialect, Kysely } from 'kysely'
+
+/** An instance on a SQL database. Everything of core's `DurablyOptions` applies, with a database for `storage`. */
+export type DatabaseOptions<DB = DurablyDatabase> = Omit<DurablyOptions, 'storage'> & {
+  /** Before each table name. Default `durably_`. */
+  readonly tablePrefix?: string | undefined
+  /** `safe` (the default): an acknowledged commit survives a power cut. `fast`: it survives the end of the process. */
+  readonly durability?: Durability | undefined
+  readonly storage?: undefined
+} & (
+    | {
+        /** A Kysely dialect for SQLite, or what `libsql()`, `betterSqlite3()` or `sqlocal()` returns. */
+        readonly dialect: Dialect
+        readonly db?: undefined
+      }
+    | {
+        /** The application's own Kysely instance. `close()` leaves it open. */
+        readonly db: Kysely<DB>
+        readonly dialect?: undefined
+      }
+  )
+
+/** An instance that shows its database. */
+export interface SqlDurably<DB = DurablyDatabase> extends Durably {
+  /** The Kysely instance durably works with, also for the application's own tables. */
+  readonly db: Kysely<DB>
+  readonly storage: KyselyStorage<DB>
+  use(plugin: Plugin): SqlDurably<DB>
+}
+
+/**
+ * Creates an instance on a Kysely dialect, on an application's Kysely instance, or on any other storage. It does
+ * nothing until `migrate()`, `start()` or a trigger.
+ *
+ * ```ts
+ * const durably = createDurably({ dialect: libsql('file:app.db') })
+ * ```
+ */
+export function createDurably<DB = DurablyDatabase>(options: DatabaseOptions<DB>): SqlDurably<DB>
+export function createDurably(options: DurablyOptions): Durably
+export function createDurably<DB>(options: DatabaseOptions<DB> | DurablyOptions): Durably {
+  refuseMixture(options)
+  if (options.storage !== undefined) return createOnStorage(options)
+  const { tablePrefix, durability, dialect, db, ...engine } = options
+  const storage = createKyselyStorage<DB>({
+    ...(dialect === undefined ? { db } : { dialect }),
+    ...(tablePrefix !== undefined && { tablePrefix }),
+    ...(durability !== undefined && { durability }),
+  })
+  return Object.assign(createOnStorage({ ...engine, storage }), { db: storage.db })
+}
+
+const PLACES = ['dialect', 'db', 'storage'] as const
+
+function refuseMixture(options: Partial<Record<(typeof PLACES)[number], unknown>>): void {
+  const given = PLACES.filter((name) => options[name] !== undefined)
+  if (given.length === 1) return
+  const found = given.length === 0 ? 'none of them' : given.join(' and ')
+  throw new InvalidOptionError(`createDurably() takes a dialect, a db or a storage, and was given ${found}.`)
+}

@@ -1,0 +1,1 @@
+export { libsql, type LibsqlConfig } from '@coji/durably-storage-kysely/libsql'

@@ -1,0 +1,2 @@
+export { withLogPersistence, withRetention } from '@coji/durably-plugins'
+export type { LogPersistenceOptions, RetentionOptions } from '@coji/durably-plugins'

@@ -1,0 +1,1 @@
+export { sqlocal, type SqlocalConfig } from '@coji/durably-storage-kysely/sqlocal'
