@@ -1,0 +1,101 @@
+import {
+  LIFECYCLE,
+  type CommandAnswer,
+  type PurgeParams,
+  type RunCommand,
+  type RunRecord,
+  type TransitionName,
+} from '@coji/durably-core'
+import type { Draft } from './draft.ts'
+import { cancelled, left } from './leave.ts'
+
+export function command(draft: Draft, order: RunCommand): CommandAnswer {
+  const run = draft.run(order.runId, order.tenant)
+  if (run === undefined) return { applied: false, reason: 'not-found' }
+  const after = obey(draft, run, order)
+  return after === null ? { applied: false, reason: 'wrong-state', run } : { applied: true, run: after }
+}
+
+/** `null`: the run is not in a state for it. */
+function obey(draft: Draft, run: RunRecord, order: RunCommand): RunRecord | null {
+  const isParked = run.waitingFor?.kind === 'unpark'
+  switch (order.kind) {
+    case 'cancel':
+      return cancel(draft, run)
+    case 'retry':
+      return isFor('retry', run) ? retry(draft, run) : null
+    case 'park': {
+      const parked = { availableAt: null, waitingFor: { kind: 'unpark', reason: order.reason } } as const
+      return isFor('parkPending', run) ? draft.change(run, parked) : null
+    }
+    case 'unpark': {
+      const due = { availableAt: run.createdAt, waitingFor: null }
+      return isFor('unpark', run) && isParked ? draft.change(run, due) : null
+    }
+    case 'failParked': {
+      const failed = { ...left(draft, run, 'failed'), error: order.error, errorDetail: order.detail }
+      return isFor('failParked', run) && isParked ? draft.change(run, failed) : null
+    }
+    case 'remove':
+      if (!isFor('remove', run)) return null
+      draft.remove(run)
+      return run
+  }
+}
+
+function isFor(transition: TransitionName, { status }: RunRecord): boolean {
+  return (LIFECYCLE[transition].from as readonly string[]).includes(status)
+}
+
+function cancel(draft: Draft, run: RunRecord): RunRecord | null {
+  const cancelRequestedAt = run.cancelRequestedAt ?? draft.now
+  if (isFor('requestCancel', run)) return draft.change(run, { cancelRequestedAt })
+  return isFor('cancel', run) ? draft.change(run, { ...cancelled(draft, run), cancelRequestedAt }) : null
+}
+
+function retry(draft: Draft, run: RunRecord): RunRecord {
+  for (const row of draft.steps(run.id).values()) if (row.status === 'waiting') draft.removeStep(row)
+  return draft.change(run, {
+    ...left(draft, run, 'pending'),
+    concurrencySlot: null,
+    output: null,
+    error: null,
+    errorDetail: null,
+    crashCount: 0,
+    cancelRequestedAt: null,
+    deadlineAt: null,
+    startedAt: null,
+    attempt: run.attempt + 1,
+    attemptBase: run.attempt,
+    leaseEpoch: run.leaseEpoch + 1,
+    availableAt: run.createdAt,
+  })
+}
+
+/** The oldest go first. */
+export function purge(draft: Draft, params: PurgeParams): number {
+  const ended = draft.state.runs().filter((run) => isWanted(run, params))
+  const byEnd = ended.sort((a, b) => (endOf(a) < endOf(b) ? -1 : 1))
+  const beyond = byEnd.slice(0, Math.max(0, byEnd.length - (params.keepNewest ?? 0)))
+  const old = beyond.filter((run) => isOldEnough(draft, run, params)).slice(0, params.limit)
+  for (const run of old) draft.remove(run)
+  return old.length
+}
+
+function endOf({ finishedAt, id }: RunRecord): string {
+  return `${finishedAt} ${id}`
+}
+
+function isWanted(run: RunRecord, { statuses, tenant, jobName }: PurgeParams): boolean {
+  return (
+    statuses.includes(run.status) &&
+    isFor('remove', run) &&
+    (tenant === undefined || run.tenant === tenant) &&
+    (jobName === undefined || run.jobName === jobName)
+  )
+}
+
+function isOldEnough(draft: Draft, { finishedAt }: RunRecord, { olderThanMs, before }: PurgeParams): boolean {
+  const at = finishedAt ?? ''
+  return (olderThanMs === undefined || at < draft.in(-olderThanMs)) && (before === undefined || at < before)
+}

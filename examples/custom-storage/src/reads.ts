@@ -1,0 +1,77 @@
+import {
+  InvalidOptionError,
+  RUN_STATUSES,
+  type NextDue,
+  type RunQuery,
+  type RunRecord,
+  type RunStatus,
+  type StatusCounts,
+  type StepRecord,
+} from '@coji/durably-core'
+import type { State, StepRow } from './state.ts'
+
+export function findRuns(state: State, query: RunQuery): RunRecord[] {
+  const candidates =
+    query.ids === undefined ? state.runs() : [...new Set(query.ids)].flatMap((id) => state.run(id) ?? [])
+  const found = candidates.filter((run) => matches(run, query)).sort(newestFirst)
+  const rest = query.cursor === undefined ? found : after(found, cursorOf(state, query.cursor))
+  return rest.slice(0, query.limit ?? rest.length)
+}
+
+function matches(run: RunRecord, { statuses, jobName, tenant, labels, parentRunId, holdingKey }: RunQuery): boolean {
+  return (
+    (statuses === undefined || statuses.includes(run.status)) &&
+    (jobName === undefined || run.jobName === jobName) &&
+    (tenant === undefined || run.tenant === tenant) &&
+    (parentRunId === undefined || run.parentRunId === parentRunId) &&
+    (holdingKey === undefined || (run.concurrencyKey === holdingKey && run.concurrencySlot !== null)) &&
+    Object.entries(labels ?? {}).every(([name, value]) => Object.hasOwn(run.labels, name) && run.labels[name] === value)
+  )
+}
+
+function newestFirst(a: RunRecord, b: RunRecord): number {
+  const [first, second] = [`${a.createdAt} ${a.id}`, `${b.createdAt} ${b.id}`]
+  return first < second ? 1 : first > second ? -1 : 0
+}
+
+function cursorOf(state: State, id: string): RunRecord {
+  const run = state.run(id)
+  if (run === undefined) throw new InvalidOptionError(`There is no run ${id} (any more) for the cursor.`)
+  return run
+}
+
+function after(runs: readonly RunRecord[], last: RunRecord): RunRecord[] {
+  return runs.filter((run) => newestFirst(run, last) > 0)
+}
+
+export function toSteps(rows: readonly StepRow[]): StepRecord[] {
+  const now = new Date().toISOString()
+  const steps = rows.map((row) => ({ ...row, isDue: row.dueAt !== null && row.dueAt <= now }))
+  return steps.sort((a, b) => a.index - b.index)
+}
+
+export function countRuns(runs: readonly RunRecord[]): StatusCounts {
+  const counts = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])) as Record<RunStatus, number>
+  for (const { status } of runs) counts[status] += 1
+  return counts
+}
+
+export function nextDue(state: State, jobs: readonly string[]): NextDue {
+  const live = state.live()
+  const pending = live.filter(({ status, availableAt }) => status === 'pending' && availableAt !== null)
+  const known = pending.filter(({ jobName }) => jobs.includes(jobName))
+  const unknownDue = pending.filter((run) => !jobs.includes(run.jobName) && msUntil(run.availableAt) <= 0)
+  return {
+    runInMs: smallest(known.map(({ availableAt }) => msUntil(availableAt))),
+    leaseInMs: smallest(live.filter((run) => run.leaseUntil !== null).map(({ leaseUntil }) => msUntil(leaseUntil))),
+    unknownJobs: [...new Set(unknownDue.map(({ jobName }) => jobName))],
+  }
+}
+
+function msUntil(instant: string | null): number {
+  return Math.max(0, Date.parse(instant ?? '') - Date.now())
+}
+
+function smallest(list: readonly number[]): number | null {
+  return list.length === 0 ? null : list.reduce((a, b) => Math.min(a, b))
+}
