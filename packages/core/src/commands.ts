@@ -36,7 +36,8 @@ export interface RunCommandsParams {
   readonly onApplied: (kind: RunCommand['kind'], run: RunRecord) => void
 }
 
-const PURGE_BATCH = 1000
+/** Few enough not to hold up the process for long. */
+const PURGE_BATCH = 200
 const ANY_RUN = { id: '', jobName: '' }
 
 export function createRunCommands({ engine, tenant, onApplied }: RunCommandsParams): RunCommands {
@@ -76,6 +77,7 @@ export function createRunCommands({ engine, tenant, onApplied }: RunCommandsPara
         const batch = await storage.purge(params)
         removed += batch
         if (batch < PURGE_BATCH) return removed
+        await engine.breathe()
       }
     },
   }

@@ -48,6 +48,7 @@ export class CommitLine {
   async #write(): Promise<void> {
     this.#writing = true
     while (this.#gathered.length > 0) {
+      await this.#engine.breathe()
       const list = this.#gathered
       this.#gathered = []
       await this.#deliver(list)

@@ -118,7 +118,7 @@ describe('what a run costs', () => {
   it('is one list for the commits of several runs', async () => {
     const lists: number[] = []
     const first = createGate()
-    const gate = createGate()
+    const [one, others] = [createGate(), createGate()]
     const storage: Storage = {
       ...bench.storage,
       async commit(list) {
@@ -128,11 +128,13 @@ describe('what a run costs', () => {
       },
     }
     const durably = bench.open({ storage, concurrency: 10 })
-    const job = durably.defineJob({ name: 'job', input: anything }, () => gate.opened)
+    const job = durably.defineJob({ name: 'job', input: anything }, (_ctx, n) => (n === 0 ? one : others).opened)
     await job.batchTrigger(Array.from({ length: 10 }, (_, payload) => ({ payload })))
     durably.start()
     await settled()
-    gate.open()
+    one.open()
+    await settled()
+    others.open()
     await settled()
     first.open()
     await settled()

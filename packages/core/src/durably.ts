@@ -1,3 +1,4 @@
+import { createBreath } from './breath'
 import { createRunCommands, type RunCommands } from './commands'
 import type { JobContext } from './context'
 import { defineJob, type JobDefinition, type JobOptions } from './define-job'
@@ -243,6 +244,7 @@ function createEngine(options: DurablyOptions, reportError: Engine['reportError'
     jobs: new Map(),
     plugins: createPlugins(),
     events: createEmitter(environment.clock, (error, type) => reportError(error, `listener of ${type}`)),
+    breathe: createBreath(environment.clock),
     reportError,
     trouble: null,
   }

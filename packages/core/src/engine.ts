@@ -30,6 +30,8 @@ export interface Engine {
   readonly jobs: Map<string, JobDefinition>
   readonly plugins: Plugins
   readonly events: Emitter
+  /** Awaited between two pieces of work, so that the rest of the process gets its turn. */
+  breathe(): Promise<void> | undefined
   /** Tells `onError` and the logger; never throws. */
   reportError(error: unknown, during: string): void
   trouble: Trouble | null

@@ -8,6 +8,8 @@ export interface Clock {
   monotonic(): number
   /** Calls `fn` once after `ms`; returns how to call it off. */
   schedule(ms: number, fn: () => void): () => void
+  /** Resolves when the event loop has turned. A clock that does not move by itself has none. */
+  turn?(): Promise<void>
 }
 
 /** Everything that is not the same twice. Tests and simulations bring their own. */
@@ -38,6 +40,22 @@ export const systemClock: Clock = {
     wait(ms)
     return () => clearTimeout(timer as number)
   },
+  turn: () => new Promise(nextTurn),
+}
+
+/** A timer of no length takes a millisecond or four; these take microseconds. */
+function nextTurn(done: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (fn: () => void) => void }
+  if (setImmediate !== undefined) {
+    setImmediate(done)
+    return
+  }
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = () => {
+    port1.close()
+    done()
+  }
+  port2.postMessage(null)
 }
 
 export function createEnvironment(given: Partial<Environment> = {}): Environment {

@@ -19,6 +19,7 @@ export async function recoverRuns({ engine, deadWorkerId, held }: RecoverRunsPar
     for (const run of batch) announce(engine, run)
     recovered.push(...batch.filter((run) => run.status === 'pending'))
     if (batch.length < BATCH) return recovered
+    await engine.breathe()
   }
 }
 

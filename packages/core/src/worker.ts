@@ -212,6 +212,7 @@ export class Worker {
 
   async #fillSlots(): Promise<void> {
     for (;;) {
+      await this.#engine.breathe()
       const free = this.#engine.options.concurrency - this.#executions.size
       if (this.#state !== 'running' || free <= 0 || !this.#housekeeping.mayClaim) break
       try {
