@@ -96,7 +96,7 @@ describe('a file', () => {
   it('that was closed says so', async () => {
     const { durably, job } = start()
     await durably.close()
-    await assert.rejects(job.trigger(1), { code: 'STORAGE_CLOSED' })
+    await assert.rejects(job.trigger(1), { code: 'CLOSED' })
     await assert.rejects(durably.getRuns(), { code: 'STORAGE_CLOSED' })
   })
 

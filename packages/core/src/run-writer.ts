@@ -30,8 +30,6 @@ interface Gathered {
   readonly events: EventInput[]
   readonly waiting: Waiting[]
   progress: Progress | null
-  /** As with the progress itself, the last one wins. */
-  progressEvent: EventInput | null
   currentStepIndex: number | null
   outcome: Outcome | null
 }
@@ -91,8 +89,11 @@ export class RunWriter {
   /** The last value wins. */
   progress(progress: Progress, event: EventInput): void {
     if (this.#finished) return
+    const { events } = this.#gathered
     this.#gathered.progress = progress
-    if (this.#params.engine.plugins.recordsEvent(event.type)) this.#gathered.progressEvent = event
+    // One after another with nothing in between are one.
+    if (events.at(-1)?.type === event.type) events.pop()
+    if (this.#params.engine.plugins.recordsEvent(event.type)) events.push(event)
     this.#flushWithin(PROGRESS_RIDE_MS)
   }
 
@@ -130,7 +131,7 @@ export class RunWriter {
   }
 
   #toCommit(gathered: Gathered): RunCommit {
-    const { steps, logs, progress, currentStepIndex, outcome } = gathered
+    const { steps, logs, events, progress, currentStepIndex, outcome } = gathered
     this.#commitNo += 1
     return {
       lease: this.#params.lease,
@@ -140,7 +141,7 @@ export class RunWriter {
       progress,
       steps,
       logs,
-      events: eventsOf(gathered).map(toTemplate),
+      events: events.map(toTemplate),
       consumedSignals: [],
       outcome,
     }
@@ -164,15 +165,11 @@ export class RunWriter {
 
 /** The numbers of a commit's events follow from the last one it took. */
 function settle(sent: Gathered, answer: CommitAnswer): void {
-  const firstSeq = answer.kept ? answer.seq - eventsOf(sent).length - countLast(sent.outcome, answer.status) + 1 : 0
+  const firstSeq = answer.kept ? answer.seq - sent.events.length - countLast(sent.outcome, answer.status) + 1 : 0
   for (const { event, resolve } of sent.waiting) {
     const position = event === null ? -1 : sent.events.indexOf(event)
     resolve(answer.kept && position >= 0 ? { ...answer, eventSeq: firstSeq + position } : answer)
   }
-}
-
-function eventsOf({ events, progressEvent }: Gathered): readonly EventInput[] {
-  return progressEvent === null ? events : [...events, progressEvent]
 }
 
 function countLast(outcome: Outcome | null, status: RunStatus): number {
@@ -181,8 +178,7 @@ function countLast(outcome: Outcome | null, status: RunStatus): number {
 }
 
 function nothing(): Gathered {
-  const lists = { steps: [], logs: [], events: [], waiting: [] }
-  return { ...lists, progress: null, progressEvent: null, currentStepIndex: null, outcome: null }
+  return { steps: [], logs: [], events: [], waiting: [], progress: null, currentStepIndex: null, outcome: null }
 }
 
 function isNothing({ waiting, logs, events, progress }: Gathered): boolean {
