@@ -45,6 +45,7 @@ export function createRunCommands({ engine, tenant, onApplied }: RunCommandsPara
   const scope = tenant === undefined ? {} : { tenant }
 
   async function apply(command: RunCommand, eventOf: (run: RunRecord) => EventInput): Promise<RunRecord> {
+    if (typeof command.runId !== 'string') throw NotFoundError.run(String(command.runId))
     const answer = await storage.command({ ...command, ...scope })
     if (!answer.applied)
       throw answer.reason === 'not-found' ? NotFoundError.run(command.runId) : conflict(command, answer.run)
@@ -109,16 +110,32 @@ const WORDS = {
   failParked: 'failing by hand',
 } as const satisfies Record<RunCommand['kind'], string>
 
+function isAge(olderThan: number | Date): boolean {
+  if (olderThan instanceof Date) return !Number.isNaN(olderThan.getTime())
+  return typeof olderThan === 'number' && olderThan >= 0 && Number.isFinite(olderThan)
+}
+
 function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string[] {
   return LIFECYCLE[kind === 'park' ? 'parkPending' : kind].from
 }
 
-function toPurge({ olderThan, status, jobName, tenant, keepNewest }: PurgeOptions): PurgeParams {
-  if (typeof olderThan === 'number' && !(olderThan >= 0)) {
-    throw new InvalidOptionError(`olderThan must be a Date or a number of milliseconds from 0, not ${olderThan}.`)
-  }
-  if (olderThan instanceof Date && Number.isNaN(olderThan.getTime())) {
-    throw new InvalidOptionError('olderThan is not a valid Date.')
+const PURGE_OPTIONS: readonly string[] = [
+  'olderThan',
+  'status',
+  'jobName',
+  'tenant',
+  'keepNewest',
+] satisfies (keyof PurgeOptions)[]
+
+/** Strict, because what it lets through is gone. */
+function toPurge(options: PurgeOptions): PurgeParams {
+  const unknown = Object.keys(options).find((key) => !PURGE_OPTIONS.includes(key))
+  if (unknown !== undefined) throw new InvalidOptionError(`purge() knows no option "${unknown}".`)
+  const { olderThan, status, jobName, tenant, keepNewest } = options
+  if (olderThan !== undefined && !isAge(olderThan)) {
+    throw new InvalidOptionError(
+      `olderThan must be a Date or a number of milliseconds from 0, not ${String(olderThan)}.`,
+    )
   }
   if (keepNewest !== undefined && !(Number.isSafeInteger(keepNewest) && keepNewest >= 0)) {
     throw new InvalidOptionError(`keepNewest must be an integer from 0, not ${keepNewest}.`)

@@ -2,6 +2,9 @@ import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { ClosedError, StorageError } from './errors'
 import type { CommitAnswer, RunCommit } from './storage'
 
+/** Of runs that commit together. */
+const LONGEST_LIST = 64
+
 interface Waiting {
   readonly commit: RunCommit
   readonly resolve: (answer: CommitAnswer) => void
@@ -49,9 +52,7 @@ export class CommitLine {
     this.#writing = true
     while (this.#gathered.length > 0) {
       await this.#engine.breathe()
-      const list = this.#gathered
-      this.#gathered = []
-      await this.#deliver(list)
+      await this.#deliver(this.#gathered.splice(0, LONGEST_LIST))
     }
     this.#writing = false
   }
@@ -60,7 +61,7 @@ export class CommitLine {
     try {
       const commits = list.map((waiting) => waiting.commit)
       const answers = await ask(this.#engine, (storage) => storage.commit(commits))
-      for (const [index, waiting] of list.entries()) waiting.resolve(answers[index] as CommitAnswer)
+      for (const [index, waiting] of list.entries()) answer(waiting, answers[index])
     } catch (error) {
       // One commit may be what the storage chokes on: the others must not suffer for it.
       if (list.length > 1) for (const waiting of list) await this.#deliver([waiting])
@@ -82,4 +83,10 @@ export class CommitLine {
 
 function isFinal(error: unknown): boolean {
   return error instanceof StorageError && (error.code === 'STORAGE_REJECTED' || error.code === 'STORAGE_CLOSED')
+}
+
+function answer({ commit, resolve, reject }: Waiting, given: CommitAnswer | undefined): void {
+  if (given !== undefined) resolve(given)
+  else
+    reject(new StorageError('STORAGE_REJECTED', `The storage gave no answer to a commit of run ${commit.lease.runId}.`))
 }

@@ -8,7 +8,7 @@ import { ClosedError, DuplicateJobError, InvalidOptionError, NotFoundError } fro
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { createJobHandle, type JobHandle } from './job-handle'
 import { resolveOptions, type DurablyOptions } from './options'
-import { createPlugins, requireCapabilities, type Plugin, type Uninstall } from './plugin'
+import { createPlugins, requireUsable, type Plugin, type Uninstall } from './plugin'
 import { createReporter } from './reporter'
 import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
@@ -117,13 +117,20 @@ export function createDurably(options: DurablyOptions): Durably {
       if (closing !== null) throw new ClosedError()
       worker.start()
     },
-    stop: (stopOptions = {}) => worker.stop(stopOptions),
+    async stop(stopOptions = {}) {
+      if (stopOptions.timeout === undefined) worker.refuseOwnBody('stop()')
+      await worker.stop(stopOptions)
+    },
     wake: () => worker.lookNow(),
     async runUntilIdle(drainOptions = {}) {
       if (closing !== null) throw new ClosedError()
+      worker.refuseOwnBody('runUntilIdle()')
       return worker.drain(drainOptions)
     },
-    recover: async ({ workerId }) => (await worker.recoverFrom(workerId)).length,
+    async recover({ workerId }) {
+      if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
+      return (await worker.recoverFrom(workerId)).length
+    },
     health: () => ({
       workerId: engine.options.workerId,
       worker: worker.state,
@@ -139,9 +146,9 @@ export function createDurably(options: DurablyOptions): Durably {
     onError: (listener) => reporter.listen(listener),
     reportError: (error, during) => announceTrouble(engine, error, during),
     use(plugin) {
-      requireCapabilities(engine.storage, plugin)
-      engine.plugins.add(plugin)
+      requireUsable(engine.storage, plugin)
       const uninstall = plugin.install?.(durably)
+      engine.plugins.add(plugin)
       if (typeof uninstall === 'function') uninstalls.push(uninstall)
       return durably
     },
@@ -158,6 +165,7 @@ export function createDurably(options: DurablyOptions): Durably {
 function addJobs(known: Map<string, JobDefinition>, jobs: readonly JobDefinition[]): void {
   const added = new Map<string, JobDefinition>()
   for (const job of jobs) {
+    if (typeof job?.execute !== 'function') throw new InvalidOptionError('register() needs jobs made by defineJob().')
     const other = known.get(job.name) ?? added.get(job.name) ?? job
     if (other !== job) throw new DuplicateJobError(job.name)
     added.set(job.name, job)

@@ -198,6 +198,7 @@ export class MigrationError extends DurablyError {
 export type StorageErrorCode =
   | 'STORAGE_BUSY'
   | 'STORAGE_UNAVAILABLE'
+  | 'STORAGE_CANNOT_OPEN'
   | 'STORAGE_CLOSED'
   | 'STORAGE_READONLY'
   | 'STORAGE_FULL'
@@ -225,7 +226,12 @@ export class UnknownOutcomeError extends DurablyError {
   override readonly name = 'UnknownOutcomeError'
 
   constructor(what: string, options?: ErrorOptions) {
-    super('UNKNOWN_OUTCOME', `Whether ${what} happened is not known. Repeat it with the same idempotencyKey.`, options)
+    const why = describeError(options?.cause).message
+    super(
+      'UNKNOWN_OUTCOME',
+      `Whether ${what} happened is not known (${why}). Repeat it with the same idempotencyKey.`,
+      options,
+    )
   }
 }
 

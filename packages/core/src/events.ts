@@ -1,4 +1,5 @@
 import { toInstant, type Clock } from './environment'
+import { InvalidOptionError } from './errors'
 import type { EventTemplate, Progress, WaitingFor } from './storage'
 
 /** What every event of a run carries. */
@@ -56,6 +57,37 @@ interface EventFields {
 /** The `type` of an event. */
 export type EventType = keyof EventFields
 
+/** Each of them, to refuse a name that will never be heard of. */
+const EVERY_TYPE: Readonly<Record<EventType, true>> = {
+  'run:trigger': true,
+  'run:deduplicated': true,
+  'run:start': true,
+  'run:complete': true,
+  'run:fail': true,
+  'run:timeout': true,
+  'run:cancel': true,
+  'run:retry': true,
+  'run:suspend': true,
+  'run:unpark': true,
+  'run:release': true,
+  'run:recover': true,
+  'run:progress': true,
+  'run:delete': true,
+  'step:start': true,
+  'step:complete': true,
+  'step:fail': true,
+  'step:chunk': true,
+  'step:restart': true,
+  'step:unawaited': true,
+  'log:write': true,
+  'job:unknown': true,
+  'worker:error': true,
+  'worker:lease-lost': true,
+}
+
+/** Every event there is. */
+export const EVENT_TYPES = Object.keys(EVERY_TYPE) as readonly EventType[]
+
 /** An event before it is numbered. */
 export type EventInput<T extends EventType = EventType> = {
   [Type in T]: { readonly type: Type } & EventFields[Type]
@@ -102,6 +134,8 @@ export function createEmitter(clock: Clock, onListenerError: (error: unknown, ty
   let sequence = 0
   return {
     on(type, listener) {
+      if (!EVENT_TYPES.includes(type)) throw new InvalidOptionError(`There is no event "${type}".`)
+      if (typeof listener !== 'function') throw new InvalidOptionError(`A listener of "${type}" must be a function.`)
       // Of its own, so that the same function can listen twice.
       const added: Listener = (event: never) => listener(event)
       listeners.set(type, [...(listeners.get(type) ?? []), added])

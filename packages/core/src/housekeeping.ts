@@ -24,6 +24,7 @@ export class Housekeeping {
   #mayClaim = true
   /** Until then others may only look dead, because nobody could renew. */
   #calmFrom = Number.NEGATIVE_INFINITY
+  #lastBeatAt = 0
   #lastLook = { monotonic: 0, wall: 0 }
 
   constructor({ engine, leases, onRunnable }: HousekeepingParams) {
@@ -40,6 +41,7 @@ export class Housekeeping {
   /** Resolves when the schema was looked at and what was left behind was recovered, or the try failed. */
   async begin(): Promise<void> {
     const { clock } = this.#engine.environment
+    this.#lastBeatAt = clock.monotonic()
     this.#lastLook = { monotonic: clock.monotonic(), wall: clock.now() }
     this.#rounds?.end()
     this.#rounds = new Rounds(clock)
@@ -70,13 +72,22 @@ export class Housekeeping {
       await task()
     } catch (error) {
       this.noteOutage()
-      reportTrouble(this.#engine, error, during)
+      // What a look that was under way at the end finds closed is no trouble.
+      if (this.#rounds !== null) reportTrouble(this.#engine, error, during)
     }
   }
 
+  /**
+   * After a pause of this process (a body kept the processor, the machine slept) nobody may have taken its runs: then the
+   * storage is asked before anything is given up.
+   */
   async #heartbeat(): Promise<void> {
-    this.#leases.checkTouch()
+    const now = this.#engine.environment.clock.monotonic()
+    const isLate = now - this.#lastBeatAt > 2 * this.#engine.options.heartbeatIntervalMs
+    this.#lastBeatAt = now
+    if (!isLate) this.#leases.checkTouch()
     if (!(await this.#leases.renew())) this.noteOutage()
+    if (isLate) this.#leases.checkTouch()
   }
 
   /** Only a worker that is in touch itself can tell that others are not. */

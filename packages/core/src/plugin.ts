@@ -1,4 +1,5 @@
 import type { Durably } from './durably'
+import { InvalidOptionError } from './errors'
 import type { EventType } from './events'
 import { capability } from './runs'
 import type { Storage } from './storage'
@@ -81,8 +82,15 @@ export function createPlugins(): Plugins {
   }
 }
 
-/** A plugin that wants something kept which the storage cannot keep is refused when it is used, not when it is needed. */
-export function requireCapabilities(storage: Storage, { name, records }: Plugin): void {
+/** A plugin that cannot work is refused when it is used, not when it is needed. */
+export function requireUsable(storage: Storage, plugin: Plugin): void {
+  if (typeof plugin !== 'object' || plugin === null) throw new InvalidOptionError('use() needs a plugin.')
+  const { name, records } = plugin
+  for (const hook of ['aroundRun', 'aroundStep', 'install'] as const) {
+    if (plugin[hook] !== undefined && typeof plugin[hook] !== 'function') {
+      throw new InvalidOptionError(`${hook} of plugin "${name}" is not a function.`)
+    }
+  }
   for (const group of ['logs', 'events'] as const) {
     const wanted = records?.[group]
     if (wanted === true || (Array.isArray(wanted) && wanted.length > 0)) capability(storage, group, `Plugin "${name}"`)

@@ -299,3 +299,161 @@ describe('health', () => {
     gate.open()
   })
 })
+
+describe('stop, start and stop again', () => {
+  it('obeys the last word', async () => {
+    const durably = bench.open()
+    durably.start()
+    await settled()
+    const first = durably.stop()
+    durably.start()
+    await durably.stop()
+    await first
+    expect(durably.health().worker).toBe('stopped')
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('starts again when that was the last word', async () => {
+    const durably = bench.open()
+    durably.start()
+    await settled()
+    const stopping = durably.stop()
+    durably.start()
+    await stopping
+    await settled()
+    expect(durably.health().worker).toBe('running')
+  })
+})
+
+describe('a body that kept the processor for longer than the lease', () => {
+  it('loses nothing when nobody took its run', async () => {
+    const gate = createGate()
+    const { now, events } = await bench.perform((ctx) =>
+      ctx.run('zip', async ({ signal }) => {
+        await gate.opened
+        signal.throwIfAborted()
+        return 'zipped'
+      }),
+    )
+    // Timers that were due long ago fire one after the other, as after a blocked event loop.
+    await bench.clock.stall(40_000)
+    gate.open()
+    await bench.clock.advance(1000)
+    expect(await now()).toMatchObject({ status: 'completed', output: 'zipped', crashCount: 0 })
+    expect(events.some(({ type }) => type === 'run:release')).toBe(false)
+  })
+})
+
+describe('a job that logs without end', () => {
+  it('is many commits, none of them large', async () => {
+    const sizes: number[] = []
+    const storage: Storage = {
+      ...bench.storage,
+      commit(list) {
+        for (const { logs, steps, events } of list) sizes.push(logs.length + steps.length + events.length)
+        return bench.storage.commit(list)
+      },
+    }
+    const durably = bench.open({ storage })
+    durably.use({ name: 'history', records: { logs: true, events: true } })
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      for (let n = 0; n < 2500; n++) ctx.log.info(`line ${n}`)
+      await Promise.all(Array.from({ length: 1200 }, (_, n) => ctx.run(`step ${n}`, () => n)))
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(1000)
+    expect(await job.getRun(id)).toMatchObject({ status: 'completed', currentStepIndex: 1200 })
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(2000)
+    expect((await durably.getLogs(id)).map(({ message }) => message)).toEqual(
+      Array.from({ length: 2500 }, (_, n) => `line ${n}`),
+    )
+    const stored = await durably.getEvents(id)
+    expect(stored.map(({ seq }) => seq)).toEqual(stored.map((_, index) => index + 1))
+    expect(stored.filter(({ type }) => type === 'step:complete')).toHaveLength(1200)
+  })
+})
+
+describe('a plugin that cannot be installed', () => {
+  it('leaves nothing behind', async () => {
+    const durably = bench.open()
+    let around = 0
+    const broken = {
+      name: 'broken',
+      aroundRun(_run: unknown, next: () => Promise<unknown>) {
+        around += 1
+        return next()
+      },
+      install() {
+        throw new Error('no')
+      },
+    }
+    expect(() => durably.use(broken)).toThrow('no')
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 1)
+    await job.trigger({})
+    await durably.runUntilIdle()
+    expect(around).toBe(0)
+    const typo = { name: 'typo', aroundRun: 5 } as never
+    expect(() => durably.use(typo)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+  })
+})
+
+describe('a body that waits for its own end', () => {
+  it.each([
+    ['stop()', 'stop'],
+    ['runUntilIdle()', 'runUntilIdle'],
+  ] as const)('by %s is told so', async (_call, method) => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run('admin', async () => void (await durably[method]())),
+    )
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await job.getRun(id)).toMatchObject({ status: 'failed', errorDetail: { code: 'INVALID_OPTION' } })
+  })
+})
+
+describe('callers without types', () => {
+  const bad = (value: unknown) => value as never
+
+  it.each([
+    ['an age in words', { olderThan: '30d' }],
+    ['no age', { olderThan: null }],
+    ['an option misspelt', { olderThen: 5 }],
+    ['a status that is no end', { status: 'running' }],
+  ])('do not purge everything by %s', async (_what, options) => {
+    await expect(bench.open().purge(bad(options))).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it.each([
+    ['a label without a value', { labels: { user: undefined } }],
+    ['labels that are none', { labels: null }],
+    ['a delay in words', { delay: '5' }],
+    ['an instant that is null', { runAt: null }],
+    ['a flag in words', { holdKeyWhileWaiting: 'no' }],
+    ['no options', null],
+  ])('get one clear error for %s', async (_what, options) => {
+    const job = bench.open().defineJob({ name: 'job', input: anything }, () => {})
+    await expect(job.trigger({}, bad(options))).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    expect(await job.getRuns()).toEqual([])
+  })
+
+  it.each([undefined, null, 5, {}, []])('find no run under %s', async (id) => {
+    const durably = bench.open()
+    expect(await durably.getRun(bad(id))).toBeNull()
+    expect(await durably.getSteps(bad(id))).toEqual([])
+    expect(await durably.getLogs(bad(id))).toEqual([])
+    expect(await durably.getEvents(bad(id))).toEqual([])
+    await expect(durably.cancel(bad(id))).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  it('are told of names that do not exist', async () => {
+    const durably = bench.open()
+    const invalid = expect.objectContaining({ code: 'INVALID_OPTION' })
+    expect(() => durably.on(bad('run:compelte'), () => {})).toThrow(invalid)
+    expect(() => durably.on('run:start', bad(undefined))).toThrow(invalid)
+    expect(() => durably.register(bad({ missing: undefined }))).toThrow(invalid)
+    await expect(durably.recover({ workerId: bad(undefined) })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})

@@ -8,6 +8,10 @@ import type { CommitAnswer, Lease, NewLog, Outcome, Progress, RunCommit, StepWri
 const EVENT_RIDE_MS = 100
 const PROGRESS_RIDE_MS = 250
 
+/** What one commit takes at most: a longer one would hold up everybody else who writes. */
+const MAX_PIECES = 1000
+const MAX_LENGTH = 4 * 1024 * 1024
+
 /** `eventSeq`: the number under which the step's event was stored. */
 export type StepAnswer = CommitAnswer & { readonly eventSeq?: number }
 
@@ -19,19 +23,20 @@ export interface StepCommit {
   readonly event: EventInput | null
 }
 
-interface Waiting {
-  readonly event: EventInput | null
-  readonly resolve: (answer: StepAnswer) => void
+/** Something to persist, in the order in which it happened. */
+interface Piece {
+  readonly step?: StepWrite
+  readonly currentStepIndex?: number | null
+  readonly log?: NewLog
+  readonly event?: EventInput | null
+  readonly resolve?: (answer: StepAnswer) => void
 }
 
-interface Gathered {
-  readonly steps: StepWrite[]
-  readonly logs: NewLog[]
-  readonly events: EventInput[]
-  readonly waiting: Waiting[]
-  progress: Progress | null
-  currentStepIndex: number | null
-  outcome: Outcome | null
+/** What goes with one commit. */
+interface Parcel {
+  readonly pieces: readonly Piece[]
+  readonly progress: Progress | null
+  readonly outcome: Outcome | null
 }
 
 export interface RunWriterParams {
@@ -47,7 +52,9 @@ export interface RunWriterParams {
 /** Gathers what one execution has to persist. At most one commit is in flight; what settles meanwhile is the next. */
 export class RunWriter {
   readonly #params: RunWriterParams
-  #gathered = nothing()
+  #pieces: Piece[] = []
+  #progress: Progress | null = null
+  #outcome: Outcome | null = null
   #commitNo = 0
   #inFlight = false
   #finished = false
@@ -58,52 +65,48 @@ export class RunWriter {
   }
 
   commitStep({ write, currentStepIndex, event }: StepCommit): Promise<StepAnswer> {
-    const stored = event !== null && this.#params.engine.plugins.recordsEvent(event.type) ? event : null
-    return this.#commitNow(stored, (gathered) => {
-      gathered.steps.push(write)
-      gathered.currentStepIndex = currentStepIndex ?? gathered.currentStepIndex
-    })
+    return this.#commitNow({ step: write, currentStepIndex, event: this.#stored(event) })
   }
 
   finish(outcome: Outcome): Promise<CommitAnswer> {
-    const answer = this.#commitNow(null, (gathered) => {
-      gathered.outcome = outcome
-    })
+    this.#outcome = outcome
+    const answer = this.#commitNow({})
     this.#finished = true
     return answer
   }
 
   /** Stores the event with the next commit, or soon. */
   ride(event: EventInput): void {
-    if (this.#finished || !this.#params.engine.plugins.recordsEvent(event.type)) return
-    this.#gathered.events.push(event)
+    if (this.#finished || this.#stored(event) === null) return
+    this.#pieces.push({ event })
     this.#flushWithin(EVENT_RIDE_MS)
   }
 
   log(log: NewLog): void {
     if (this.#finished) return
-    this.#gathered.logs.push(log)
+    this.#pieces.push({ log })
     this.#flushWithin(EVENT_RIDE_MS)
   }
 
   /** The last value wins. */
   progress(progress: Progress, event: EventInput): void {
     if (this.#finished) return
-    const { events } = this.#gathered
-    this.#gathered.progress = progress
+    this.#progress = progress
     // One after another with nothing in between are one.
-    if (events.at(-1)?.type === event.type) events.pop()
-    if (this.#params.engine.plugins.recordsEvent(event.type)) events.push(event)
+    if (this.#pieces.at(-1)?.event?.type === event.type) this.#pieces.pop()
+    if (this.#stored(event) !== null) this.#pieces.push({ event })
     this.#flushWithin(PROGRESS_RIDE_MS)
   }
 
-  #commitNow(event: EventInput | null, add: (gathered: Gathered) => void): Promise<StepAnswer> {
+  #stored(event: EventInput | null): EventInput | null {
+    return event !== null && this.#params.engine.plugins.recordsEvent(event.type) ? event : null
+  }
+
+  #commitNow(piece: Piece): Promise<StepAnswer> {
     // What an abandoned body hands in after the end of its execution comes too late.
     if (this.#finished) return Promise.resolve({ kept: false })
-    add(this.#gathered)
-    if (event !== null) this.#gathered.events.push(event)
     return new Promise((resolve) => {
-      this.#gathered.waiting.push({ event, resolve })
+      this.#pieces.push({ ...piece, resolve })
       this.#flush()
     })
   }
@@ -119,68 +122,89 @@ export class RunWriter {
   #flush(): void {
     this.#ride?.callOff()
     this.#ride = null
-    if (this.#inFlight || isNothing(this.#gathered)) return
-    const sent = this.#gathered
+    if (this.#inFlight || !this.#hasSomething()) return
+    const parcel = this.#takeParcel()
     const sentAt = this.#params.engine.environment.clock.monotonic()
-    this.#gathered = nothing()
     this.#inFlight = true
-    this.#params.line.send(this.#toCommit(sent)).then(
-      (answer) => this.#onAnswer(sent, answer, sentAt),
-      (error: unknown) => this.#onRejected(sent, error),
-    )
+    this.#params.line
+      .send(this.#toCommit(parcel))
+      .then((answer) => this.#onAnswer(parcel, answer, sentAt))
+      .catch((error: unknown) => this.#onRejected(parcel, error))
   }
 
-  #toCommit(gathered: Gathered): RunCommit {
-    const { steps, logs, events, progress, currentStepIndex, outcome } = gathered
+  #hasSomething(): boolean {
+    return this.#pieces.length > 0 || this.#progress !== null
+  }
+
+  /** The outcome goes with the last pieces. */
+  #takeParcel(): Parcel {
+    const pieces = this.#pieces.splice(0, countForOneCommit(this.#pieces))
+    const parcel = { pieces, progress: this.#progress, outcome: this.#pieces.length === 0 ? this.#outcome : null }
+    this.#progress = null
+    return parcel
+  }
+
+  #toCommit({ pieces, progress, outcome }: Parcel): RunCommit {
     this.#commitNo += 1
     return {
       lease: this.#params.lease,
       commitNo: this.#commitNo,
       leaseMs: this.#params.engine.options.leaseMs,
-      currentStepIndex,
+      currentStepIndex: lastOf(pieces.flatMap((piece) => piece.currentStepIndex ?? [])),
       progress,
-      steps,
-      logs,
-      events: events.map(toTemplate),
+      steps: pieces.flatMap((piece) => piece.step ?? []),
+      logs: pieces.flatMap((piece) => piece.log ?? []),
+      events: eventsOf(pieces).map(toTemplate),
       consumedSignals: [],
       outcome,
     }
   }
 
-  #onAnswer(sent: Gathered, answer: CommitAnswer, sentAt: number): void {
+  #onAnswer(parcel: Parcel, answer: CommitAnswer, sentAt: number): void {
     this.#inFlight = false
     this.#params.onAnswer(answer, sentAt)
-    settle(sent, answer)
-    if (this.#gathered.waiting.length > 0) this.#flush()
-    else if (!isNothing(this.#gathered)) this.#flushWithin(EVENT_RIDE_MS)
+    settle(parcel, answer)
+    if (this.#pieces.some((piece) => piece.resolve !== undefined) || this.#pieces.length >= MAX_PIECES) this.#flush()
+    else if (this.#hasSomething()) this.#flushWithin(EVENT_RIDE_MS)
   }
 
-  #onRejected(sent: Gathered, error: unknown): void {
+  #onRejected(parcel: Parcel, error: unknown): void {
     this.#finished = true
     this.#params.onRejected(error)
-    settle(sent, { kept: false })
-    settle(this.#gathered, { kept: false })
+    settle(parcel, { kept: false })
+    settle({ pieces: this.#pieces, outcome: null }, { kept: false })
   }
 }
 
+function countForOneCommit(pieces: readonly Piece[]): number {
+  let length = 0
+  const end = pieces.findIndex(({ step, log }, index) => {
+    length += (step?.output?.length ?? 0) + (step?.checkpoint?.length ?? 0) + (log?.data?.length ?? 0)
+    return index === MAX_PIECES || (index > 0 && length > MAX_LENGTH)
+  })
+  return end === -1 ? pieces.length : end
+}
+
 /** The numbers of a commit's events follow from the last one it took. */
-function settle(sent: Gathered, answer: CommitAnswer): void {
-  const firstSeq = answer.kept ? answer.seq - sent.events.length - countLast(sent.outcome, answer.status) + 1 : 0
-  for (const { event, resolve } of sent.waiting) {
-    const position = event === null ? -1 : sent.events.indexOf(event)
-    resolve(answer.kept && position >= 0 ? { ...answer, eventSeq: firstSeq + position } : answer)
+function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
+  const last = answer.kept ? answer.seq - countLast(outcome, answer.status) : 0
+  let eventSeq = last - eventsOf(pieces).length
+  for (const { event, resolve } of pieces) {
+    const hasEvent = event !== undefined && event !== null
+    if (hasEvent) eventSeq += 1
+    resolve?.(answer.kept && hasEvent ? { ...answer, eventSeq } : answer)
   }
+}
+
+function lastOf(numbers: readonly number[]): number | null {
+  return numbers.at(-1) ?? null
+}
+
+function eventsOf(pieces: readonly Piece[]): readonly EventInput[] {
+  return pieces.flatMap((piece) => piece.event ?? [])
 }
 
 function countLast(outcome: Outcome | null, status: RunStatus): number {
   if (outcome === null) return 0
   return status === 'cancelled' ? outcome.eventsIfCancelled.length : outcome.events.length
-}
-
-function nothing(): Gathered {
-  return { steps: [], logs: [], events: [], waiting: [], progress: null, currentStepIndex: null, outcome: null }
-}
-
-function isNothing({ waiting, logs, events, progress }: Gathered): boolean {
-  return waiting.length + logs.length + events.length === 0 && progress === null
 }

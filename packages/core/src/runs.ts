@@ -59,24 +59,26 @@ export interface RunReads {
 export function createRunReads(engine: Engine, tenant?: string): RunReads {
   const { storage } = engine
   const scope = tenant === undefined ? {} : { tenant }
+  const find = async (id: string) => (isId(id) ? storage.getRun(id, scope) : null)
   return {
     async getRun(id) {
-      const run = await storage.getRun(id, scope)
+      const run = await find(id)
       return run === null ? null : toRun(run)
     },
     async getRuns(filter = {}) {
       return (await storage.getRuns({ ...toQuery(filter), ...scope })).map((run) => toRun(run))
     },
     async getSteps(id) {
-      return (await storage.getSteps(id, scope)).map(toStep)
+      return isId(id) ? (await storage.getSteps(id, scope)).map(toStep) : []
     },
     async getLogs(id, page = {}) {
-      const logs = await capability(storage, 'logs', 'getLogs()').getLogs(id, { ...toPage(page), ...scope })
+      const group = capability(storage, 'logs', 'getLogs()')
+      const logs = isId(id) ? await group.getLogs(id, { ...toPage(page), ...scope }) : []
       return logs.map((log) => ({ ...log, data: decodeValue(log.data) }))
     },
     async getEvents(id, page = {}) {
       const group = capability(storage, 'events', 'getEvents()')
-      const run = await storage.getRun(id, scope)
+      const run = await find(id)
       if (run === null) return []
       return (await group.getEvents(id, { ...toPage(page), ...scope })).map((event) => toStoredEvent(event, run))
     },
@@ -85,10 +87,15 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
       return storage.counts({ ...filter, ...scope })
     },
     async explain(id) {
-      const run = await storage.getRun(id, scope)
+      const run = await find(id)
       return run === null ? `There is no run ${id}. It may have been deleted or purged.` : explainRun(engine, run)
     },
   }
+}
+
+/** What a route without its parameter hands over is the id of no run. */
+function isId(id: unknown): boolean {
+  return typeof id === 'string'
 }
 
 export function capability<Name extends Capability>(

@@ -83,13 +83,23 @@ const MAX_LABELS = 32
 const MAX_DELAY_MS = 100 * 366 * 24 * 3600 * 1000
 
 function refuseBadOptions(options: TriggerOptions): void {
-  const { delay, runAt, onConflict = 'return', priority = 0, concurrencyLimit = 1, labels = {} } = options
+  if (typeof options !== 'object' || options === null)
+    throw new InvalidOptionError('The options of a trigger must be an object.')
+  const {
+    delay,
+    runAt,
+    onConflict = 'return',
+    priority = 0,
+    concurrencyLimit = 1,
+    labels = {},
+    holdKeyWhileWaiting = false,
+  } = options
   for (const name of ['idempotencyKey', 'concurrencyKey', 'tenant'] as const) refuseBadText(name, options[name])
   if (delay !== undefined && runAt !== undefined) throw new InvalidOptionError('Give either delay or runAt, not both.')
-  if (delay !== undefined && !(delay >= 0 && delay <= MAX_DELAY_MS)) {
-    throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${delay}.`)
+  if (delay !== undefined && !(typeof delay === 'number' && delay >= 0 && delay <= MAX_DELAY_MS)) {
+    throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${String(delay)}.`)
   }
-  if (runAt !== undefined && !isStorableInstant(new Date(runAt))) {
+  if (runAt !== undefined && !isStorableInstant(runAt)) {
     throw new InvalidOptionError(
       `runAt must be a Date or an ISO 8601 text of the years 0 to 9999, not ${String(runAt)}.`,
     )
@@ -103,16 +113,22 @@ function refuseBadOptions(options: TriggerOptions): void {
   if (!Number.isSafeInteger(concurrencyLimit) || concurrencyLimit < 1 || concurrencyLimit > 1000) {
     throw new InvalidOptionError(`concurrencyLimit must be an integer from 1 to 1000, not ${concurrencyLimit}.`)
   }
+  if (typeof labels !== 'object' || labels === null) throw new InvalidOptionError('labels must be an object.')
+  if (typeof holdKeyWhileWaiting !== 'boolean') throw new InvalidOptionError('holdKeyWhileWaiting must be a boolean.')
   if (Object.keys(labels).length > MAX_LABELS)
     throw new InvalidOptionError(`A run can have ${MAX_LABELS} labels at most.`)
   for (const [name, value] of Object.entries(labels)) {
     refuseBadText('The name of a label', name)
+    if (typeof value !== 'string')
+      throw new InvalidOptionError(`Label "${name}" must be a string, not ${String(value)}.`)
     refuseBadText(`Label "${name}"`, value)
   }
 }
 
 /** Instants are compared as text, so all of them are of one width. */
-function isStorableInstant(date: Date): boolean {
+function isStorableInstant(runAt: Date | string): boolean {
+  if (typeof runAt !== 'string' && !(runAt instanceof Date)) return false
+  const date = new Date(runAt)
   return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= 9999
 }
 

@@ -3,7 +3,7 @@ import { Claimer } from './claim'
 import { CommitLine } from './commits'
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { toInstant } from './environment'
-import { refuseBadDuration } from './errors'
+import { InvalidOptionError, refuseBadDuration } from './errors'
 import { startExecution, type Execution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
@@ -61,6 +61,8 @@ export class Worker {
   #begun = 0
   #callOffPoll: () => void = () => {}
   #stopping: Promise<void> | null = null
+  /** start() was called while stopping, and stop() not again since. */
+  #startsAgain = false
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -79,18 +81,26 @@ export class Worker {
   }
 
   start(): void {
-    if (this.#stopping !== null) return void this.#stopping.then(() => this.start())
+    if (this.#stopping !== null) {
+      this.#startsAgain = true
+      return
+    }
     this.#polls = true
-    if (this.#state === 'running') return
+    if (this.#state === 'running') {
+      this.wake()
+      return
+    }
     this.#state = 'running'
     void this.#housekeeping.begin().then(() => this.wake())
   }
 
   async stop({ timeout }: StopOptions): Promise<void> {
     refuseBadDuration('timeout', timeout)
+    this.#startsAgain = false
     if (this.#state === 'stopped') return
     this.#stopping ??= this.#stopOnce().finally(() => {
       this.#stopping = null
+      if (this.#startsAgain) this.start()
     })
     if (timeout === undefined) return this.#stopping
     const { clock } = this.#engine.environment
@@ -131,6 +141,13 @@ export class Worker {
     return runs
   }
 
+  /** What a body waits for must not wait for the body. */
+  refuseOwnBody(call: string): void {
+    const body = this.#bodyScope.current()
+    if (body === undefined || body.scope.engine !== this.#engine) return
+    throw new InvalidOptionError(`${call} in step "${body.stepName}" would wait for that very step.`)
+  }
+
   holds(runId: string): boolean {
     return this.activeRuns().includes(runId)
   }
@@ -160,8 +177,10 @@ export class Worker {
     const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [] }
     const end = () => {
       budget.isOver = true
+      // What a started worker has begun is not this call's to end.
+      if (!ownsWorker) return
       budget.remaining = [...this.#executions]
-      if (ownsWorker && !this.#polls) this.#state = 'stopping'
+      if (!this.#polls) this.#state = 'stopping'
       this.#interruptAll(GRACE_MS)
     }
     const callOffBudget = budgetMs === undefined ? () => {} : clock.schedule(budgetMs, end)

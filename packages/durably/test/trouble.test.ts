@@ -74,7 +74,7 @@ describe.each(DATABASES)('on $name', ({ name, dialect }) => {
 
   it('a folder that does not exist is one clear error', async () => {
     const durably = openOn(dialect(`${newFile()}/missing/app.db`))
-    await expect(durably.migrate()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    await expect(durably.migrate()).rejects.toMatchObject({ code: 'STORAGE_CANNOT_OPEN' })
   })
 })
 

@@ -1,4 +1,4 @@
-import type { Plugin, RecordedHistory } from '@coji/durably-core'
+import { InvalidOptionError, type Plugin, type RecordedHistory } from '@coji/durably-core'
 
 /** What `withLogPersistence` keeps. */
 export interface LogPersistenceOptions {
@@ -11,5 +11,8 @@ export interface LogPersistenceOptions {
  * `getEvents()`. It stays when the run ends and goes when the run is deleted or purged.
  */
 export function withLogPersistence({ include }: LogPersistenceOptions = {}): Plugin {
+  if (include !== undefined && (typeof include !== 'object' || include === null)) {
+    throw new InvalidOptionError('include must say which logs and events to keep.')
+  }
   return { name: 'log-persistence', records: include ?? { logs: true, events: true } }
 }

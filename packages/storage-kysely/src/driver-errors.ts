@@ -11,7 +11,7 @@ const CODES: Readonly<Record<string, StorageErrorCode>> = {
   SQLITE_CORRUPT: 'STORAGE_CORRUPT',
   SQLITE_NOTADB: 'STORAGE_CORRUPT',
   SQLITE_IOERR: 'STORAGE_UNAVAILABLE',
-  SQLITE_CANTOPEN: 'STORAGE_UNAVAILABLE',
+  SQLITE_CANTOPEN: 'STORAGE_CANNOT_OPEN',
   SQLITE_NOMEM: 'STORAGE_UNAVAILABLE',
   SQLITE_INTERRUPT: 'STORAGE_UNAVAILABLE',
   SQLITE_CONSTRAINT: 'STORAGE_REJECTED',
@@ -30,7 +30,8 @@ const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [
   [/read-?only database/i, 'STORAGE_READONLY'],
   [/disk is full/i, 'STORAGE_FULL'],
   [/malformed|not a database/i, 'STORAGE_CORRUPT'],
-  [/unable to open|directory does not exist|fetch failed|network|ECONN|socket/i, 'STORAGE_UNAVAILABLE'],
+  [/unable to open|directory does not exist|URL_INVALID|URL_SCHEME|not in a valid format/i, 'STORAGE_CANNOT_OPEN'],
+  [/fetch failed|network|ECONN|socket/i, 'STORAGE_UNAVAILABLE'],
   [/can only bind|cannot be passed as|constraint failed/i, 'STORAGE_REJECTED'],
 ]
 

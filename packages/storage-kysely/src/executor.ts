@@ -4,6 +4,7 @@ import { ConnectionLock, connectionHeld } from './connection-lock'
 import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
 import type { DialectHooks, Rows } from './drivers/hooks'
+import { plainIntegers } from './integers'
 
 /** How long a call waits: for a connection of this process, and for a lock of another one. */
 export const PATIENCE_MS = 5000
@@ -84,7 +85,7 @@ export class Executor {
 
   async #send(list: readonly CompiledQuery[], left: TimeLeft): Promise<readonly Rows[]> {
     const { hooks, db } = this.#options
-    if (hooks?.batch !== undefined) return hooks.batch(list, left())
+    if (hooks?.batch !== undefined) return (await hooks.batch(list, left())).map(plainIntegers)
     await this.#greet(left)
     return withConnection(db, left(), (connection) =>
       list.length === 1
@@ -128,7 +129,11 @@ export class Executor {
         return await attempt(left)
       } catch (thrown) {
         const error = this.#toStorageError(thrown)
-        if (!(error instanceof StorageError) || error.code !== 'STORAGE_BUSY') throw error
+        if (!(error instanceof StorageError) || error.code !== 'STORAGE_BUSY') {
+          // A connection opened while the file could not be written stays as it is for ever.
+          if (error.code === 'STORAGE_READONLY') await this.#options.hooks?.reopen?.(left())
+          throw error
+        }
         await this.#reset(left)
         if (left() === 0 || !mayRetry()) throw error
         await pause(delay * (0.5 + Math.random()))
@@ -145,7 +150,7 @@ async function executeEach(db: Kysely<unknown>, list: readonly CompiledQuery[]):
   const results: Rows[] = []
   for (const query of list) {
     const { rows } = await db.executeQuery<Readonly<Record<string, unknown>>>(query)
-    results.push(rows)
+    results.push(plainIntegers(rows))
   }
   return results
 }

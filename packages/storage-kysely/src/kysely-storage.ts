@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '@coji/durably-core'
 import type {
   EventStorage,
   LogStorage,
@@ -76,6 +77,9 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
   options: KyselyStorageOptions<DB> & { readonly fences: Fences },
 ): KyselyStorage<DB> {
   const { tablePrefix = 'durably_', durability = 'safe', fences } = options
+  if (durability !== 'safe' && durability !== 'fast') {
+    throw new InvalidOptionError(`durability must be 'safe' or 'fast', not '${String(durability)}'.`)
+  }
   const dialect = 'dialect' in options ? options.dialect : null
   const hooks = dialect === null ? null : hooksOf(dialect)
   hooks?.configure?.({ durability })

@@ -4,6 +4,7 @@ import type { CommitTarget, CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'
 import type { Executor } from './executor'
 import type { Watchers } from './watch'
+import { plainIntegers } from './integers'
 
 interface TransactionParts {
   readonly executor: Executor
@@ -72,7 +73,8 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
 /** The statements of durably inside a transaction of the application, whose plugins must not see them. */
 function targetOf(trx: Transaction<unknown>): CommitTarget {
   const plain: Kysely<unknown> = trx.withoutPlugins()
-  const read = async (query: CompiledQuery) => (await plain.executeQuery<Readonly<Record<string, unknown>>>(query)).rows
+  const read = async (query: CompiledQuery) =>
+    plainIntegers((await plain.executeQuery<Readonly<Record<string, unknown>>>(query)).rows)
   return {
     read,
     async write(list) {

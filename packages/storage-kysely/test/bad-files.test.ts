@@ -43,18 +43,18 @@ for (const { name, connect } of DRIVERS) {
 
     it('says so when the folder does not exist', async () => {
       const file = `${temp.file}.d/none/test.db`
-      await expect(open(file).migrate()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+      await expect(open(file).migrate()).rejects.toMatchObject({ code: 'STORAGE_CANNOT_OPEN' })
     })
 
     it('says so when the path is a folder', async () => {
       mkdirSync(`${temp.file}.d`)
-      await expect(open(`${temp.file}.d`).migrate()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+      await expect(open(`${temp.file}.d`).migrate()).rejects.toMatchObject({ code: 'STORAGE_CANNOT_OPEN' })
     })
 
     it('works again once the trouble is over', async () => {
       const file = `${temp.file}.d/test.db`
       const storage = open(file)
-      await expect(storage.migrate()).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+      await expect(storage.migrate()).rejects.toMatchObject({ code: 'STORAGE_CANNOT_OPEN' })
       mkdirSync(`${temp.file}.d`)
       await storage.migrate()
     })

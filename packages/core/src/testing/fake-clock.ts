@@ -4,6 +4,8 @@ import type { Clock } from '../environment'
 export interface FakeClock extends Clock {
   /** Moves time on, calling every timer that comes due in its order, and lets what follows from each happen first. */
   advance(ms: number): Promise<void>
+  /** Lets time pass in which nothing could happen, as with a body that keeps the processor; then all that is due fires. */
+  stall(ms: number): Promise<void>
   /** Sets the wall clock forward or back, as an administrator would. Durations and timers do not notice. */
   setWall(byMs: number): void
   /** Timers that are waiting. */
@@ -52,6 +54,10 @@ export function createFakeClock(startMs = Date.UTC(2030, 0, 1)): FakeClock {
         await settled()
       }
       elapsed = until
+    },
+    async stall(ms) {
+      elapsed += ms
+      await this.advance(0)
     },
     setWall(byMs) {
       wallOffset += byMs

@@ -1,7 +1,7 @@
 import type { JobContext } from '../context'
 import { createDurably, type Durably } from '../durably'
 import { StorageError } from '../errors'
-import type { DurablyEvent, EventType } from '../events'
+import { EVENT_TYPES, type DurablyEvent, type EventType } from '../events'
 import type { JobHandle } from '../job-handle'
 import { createMemoryStorage, type MemoryStorage } from '../memory/memory-storage'
 import type { DurablyOptions } from '../options'
@@ -36,33 +36,6 @@ export interface Performed {
 export const anything: StandardSchema = {
   '~standard': { version: 1, vendor: 'test-bench', validate: (value) => ({ value }) },
 }
-
-const EVERY_TYPE = [
-  'run:trigger',
-  'run:deduplicated',
-  'run:start',
-  'run:complete',
-  'run:fail',
-  'run:timeout',
-  'run:cancel',
-  'run:retry',
-  'run:suspend',
-  'run:unpark',
-  'run:release',
-  'run:recover',
-  'run:progress',
-  'run:delete',
-  'step:start',
-  'step:complete',
-  'step:fail',
-  'step:chunk',
-  'step:restart',
-  'step:unawaited',
-  'log:write',
-  'job:unknown',
-  'worker:error',
-  'worker:lease-lost',
-] as const satisfies readonly EventType[]
 
 export function createBench(): Bench {
   const clock = createFakeClock()
@@ -103,7 +76,7 @@ export function createBench(): Bench {
 /** What the instance says from now on, in its order. */
 export function recordEvents<T extends EventType = EventType>(
   durably: Durably,
-  types: readonly T[] = EVERY_TYPE as readonly EventType[] as readonly T[],
+  types: readonly T[] = EVENT_TYPES as readonly T[],
 ): DurablyEvent<T>[] {
   const events: DurablyEvent<T>[] = []
   for (const type of types) durably.on(type, (event) => events.push(event))

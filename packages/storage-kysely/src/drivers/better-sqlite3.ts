@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { InvalidOptionError } from '@coji/durably-core'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -48,6 +49,15 @@ function hooks(connection: SharedConnection): DialectHooks {
         lock.unlock()
       }
     },
+    async reopen(waitMs) {
+      const { lock } = connection
+      if (!lock.tryLock()) await lock.lock(waitMs)
+      try {
+        connection.forget()
+      } finally {
+        lock.unlock()
+      }
+    },
     close: async () => connection.close(),
   }
 }
@@ -67,6 +77,7 @@ class SharedConnection implements DatabaseConnection {
   #runList: ((queries: readonly CompiledQuery[]) => Rows[]) | undefined
 
   constructor(config: BetterSqlite3Config) {
+    refuseBadConfig(config)
     this.#config = config
     if (typeof config === 'string') this.location = config
     else this.location = 'filename' in config ? config.filename : config.database.name
@@ -97,6 +108,15 @@ class SharedConnection implements DatabaseConnection {
   // biome-ignore lint/correctness/useYield: the interface asks for a generator
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('This driver does not stream. Read in pages instead.')
+  }
+
+  /** The next statement opens the file anew; a database that was given stays. */
+  forget(): void {
+    if (this.#isClosed || (typeof this.#config !== 'string' && 'database' in this.#config)) return
+    this.#statements.clear()
+    this.#runList = undefined
+    this.#database?.close()
+    this.#database = undefined
   }
 
   close(): void {
@@ -148,6 +168,14 @@ class SharedConnection implements DatabaseConnection {
     assertSynchronous(database.pragma('synchronous', { simple: true }), durability, this.location)
     return database
   }
+}
+
+function refuseBadConfig(config: BetterSqlite3Config): void {
+  const path: unknown = typeof config === 'object' && config !== null && 'filename' in config ? config.filename : config
+  if (typeof path === 'object' && path !== null) return
+  if (typeof path !== 'string' || path === '') throw new InvalidOptionError('betterSqlite3() needs the path of a file.')
+  if (path.startsWith('file:'))
+    throw new InvalidOptionError(`betterSqlite3() takes a path, not a URL: ${path.slice(5)}`)
 }
 
 class BetterSqlite3Driver implements Driver {

@@ -22,6 +22,8 @@ export interface DialectHooks {
   classifyError?(error: unknown): StorageErrorCode | null
   /** Called after SQLITE_BUSY, before anything else is sent. Waits for the connection for `waitMs` at most. */
   reset?(waitMs: number): Promise<void>
+  /** Gives up a connection of its own, so that the next call opens a new one. */
+  reopen?(waitMs: number): Promise<void>
   close?(): Promise<void>
 }
 

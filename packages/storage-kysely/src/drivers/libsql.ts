@@ -1,4 +1,5 @@
 import { type Client, type Config, createClient, type InValue, type ResultSet, type Transaction } from '@libsql/client'
+import { InvalidOptionError } from '@coji/durably-core'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -43,6 +44,7 @@ function hooks(database: LibsqlDatabase): DialectHooks {
     },
     batch: (queries, waitMs) => database.batch(queries, waitMs),
     reset: (waitMs) => database.reset(waitMs),
+    reopen: (waitMs) => database.reopen(waitMs),
     close: async () => database.close(),
   }
 }
@@ -58,6 +60,7 @@ class LibsqlDatabase {
   #isClosed = false
 
   constructor(config: LibsqlConfig) {
+    if (config === undefined || config === null || config === '') throw new InvalidOptionError('libsql() needs a URL.')
     this.#config = config
     if (typeof config === 'string') this.location = withoutQuery(config)
     else this.location = 'url' in config ? withoutQuery(config.url) : null
@@ -104,6 +107,16 @@ class LibsqlDatabase {
     try {
       await this.#client?.reconnect()
       this.#setUp = undefined
+    } finally {
+      this.release()
+    }
+  }
+
+  async reopen(waitMs: number): Promise<void> {
+    if (!this.#isLocal() || this.#isClosed) return
+    await this.acquire(waitMs)
+    try {
+      this.#forget()
     } finally {
       this.release()
     }
