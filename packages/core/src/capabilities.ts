@@ -3,7 +3,7 @@ import type { EventRecord, EventTemplate, Json, LogRecord, RunRecord, Scope, Sig
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
 
 /** The optional groups by name. */
-export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch'
+export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch' | 'cluster'
 
 /** What is new of one run. */
 export interface EventTail {

@@ -1,4 +1,13 @@
 export { systemClock, type Clock, type Environment } from './environment'
+export type {
+  AssignedParams,
+  Assignment,
+  ClusterStorage,
+  Firing,
+  Lead,
+  WorkerBeat,
+  WorkerRecord,
+} from './cluster-storage'
 export type { JobContext } from './context'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export { createDurably, type Durably, type Health, type ScopedDurably } from './durably'

@@ -313,15 +313,30 @@ describe('stop, start and stop again', () => {
     expect(bench.clock.pendingTimers()).toBe(0)
   })
 
-  it('starts again when that was the last word', async () => {
+  it.each([{}, { timeout: 1000 }])('starts again when that was the last word, after stop(%j)', async (options) => {
     const durably = bench.open()
     durably.start()
     await settled()
-    const stopping = durably.stop()
+    const stopping = durably.stop(options)
     durably.start()
     await stopping
     await settled()
     expect(durably.health().worker).toBe('running')
+    // Its rounds go on, too.
+    expect(bench.clock.pendingTimers()).toBeGreaterThan(2)
+  })
+})
+
+describe('runUntilIdle beside a started worker', () => {
+  it('returns when its budget is over, and ends nothing that the worker has begun', async () => {
+    const gate = createGate()
+    const { durably, now } = await bench.perform((ctx) => ctx.run('long', () => gate.opened))
+    const drained = durably.runUntilIdle({ budgetMs: 100 })
+    await bench.clock.advance(200)
+    expect(await drained).toMatchObject({ ran: 0 })
+    gate.open()
+    await settled()
+    expect(await now()).toMatchObject({ status: 'completed', attempt: 1 })
   })
 })
 

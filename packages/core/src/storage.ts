@@ -1,4 +1,5 @@
 import type { EventStorage, LogStorage, SignalStorage, TransactionStorage, WatchStorage } from './capabilities'
+import type { ClusterStorage } from './cluster-storage'
 import type { RunStatus } from './lifecycle'
 import type { ErrorDetail, EventTemplate, Instant, Lease, RunRecord, Scope, StepRecord } from './records'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
@@ -178,4 +179,5 @@ export interface Storage<Trx = unknown> {
   readonly signals?: SignalStorage
   readonly transaction?: TransactionStorage<Trx>
   readonly watch?: WatchStorage
+  readonly cluster?: ClusterStorage
 }

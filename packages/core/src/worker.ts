@@ -40,6 +40,7 @@ interface Budget {
   isOver: boolean
   /** What was in flight when it was over. */
   remaining: readonly Execution[]
+  readonly over: Promise<void>
 }
 
 /** Fills its slots with runs, one claim at a time, and keeps what it holds alive. */
@@ -109,7 +110,7 @@ export class Worker {
     const patience = new Promise<void>((resolve) => callOffs.push(clock.schedule(timeout + GRACE_MS, resolve)))
     await Promise.race([this.#stopping, patience])
     for (const callOff of callOffs) callOff()
-    this.#housekeeping.end()
+    if (this.#stopping !== null) this.#housekeeping.end()
   }
 
   async #stopOnce(): Promise<void> {
@@ -174,9 +175,14 @@ export class Worker {
       this.#state = 'running'
       await this.#housekeeping.begin()
     }
-    const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [] }
+    let announceEnd: () => void = () => {}
+    const over = new Promise<void>((resolve) => {
+      announceEnd = resolve
+    })
+    const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [], over }
     const end = () => {
       budget.isOver = true
+      announceEnd()
       // What a started worker has begun is not this call's to end.
       if (!ownsWorker) return
       budget.remaining = [...this.#executions]
@@ -203,7 +209,7 @@ export class Worker {
     while (!budget.isOver) {
       await this.#fill()
       if (this.#executions.size === 0) return
-      await Promise.race([...this.#executions].map((execution) => execution.done))
+      await Promise.race([budget.over, ...[...this.#executions].map((execution) => execution.done)])
     }
   }
 

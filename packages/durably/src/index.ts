@@ -37,10 +37,13 @@ export {
   ValidationError,
 } from '@coji/durably-core'
 export type {
+  AssignedParams,
+  Assignment,
   BatchTriggerInput,
   Capability,
   ClaimParams,
   Clock,
+  ClusterStorage,
   CommandAnswer,
   CommitAnswer,
   CompletedRun,
@@ -59,6 +62,7 @@ export type {
   EventTail,
   EventTemplate,
   EventType,
+  Firing,
   Guard,
   Health,
   Hint,
@@ -69,6 +73,7 @@ export type {
   JobHandle,
   JobOptions,
   Json,
+  Lead,
   Lease,
   Lifecycle,
   Log,
@@ -136,6 +141,8 @@ export type {
   WaitingFor,
   WaitOptions,
   WatchStorage,
+  WorkerBeat,
+  WorkerRecord,
   WorkerState,
 } from '@coji/durably-core'
 export { createKyselyStorage } from '@coji/durably-storage-kysely'
