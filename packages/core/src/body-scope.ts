@@ -1,3 +1,5 @@
+import { builtin } from './platform'
+
 /**
  * Which body of a step the current code runs in. Where the platform follows asynchronous calls (Node, Bun, Deno) the
  * answer is exact; in a browser it is known for the synchronous start of a body only.
@@ -20,8 +22,7 @@ type AsyncHooks = { readonly AsyncLocalStorage: new <T>() => AsyncStore<T> }
 let shared: AsyncStore<object> | undefined
 
 export function createBodyScope<T extends object>(): BodyScope<T> {
-  const platform = globalThis as { readonly process?: { getBuiltinModule?(name: string): unknown } }
-  const hooks = platform.process?.getBuiltinModule?.('node:async_hooks') as AsyncHooks | undefined
+  const hooks = builtin<AsyncHooks>('node:async_hooks')
   if (hooks === undefined) return createSynchronousScope()
   shared ??= new hooks.AsyncLocalStorage<object>()
   const store = shared as AsyncStore<T>

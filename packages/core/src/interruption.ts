@@ -1,5 +1,6 @@
 import type { Clock } from './environment'
 import { InterruptionError, type InterruptionReason } from './errors'
+import { builtin } from './platform'
 
 /** How long bodies may take to notice that their execution is over. */
 export const GRACE_MS = 5000
@@ -21,8 +22,14 @@ export interface Interruption {
   dispose(): void
 }
 
+interface NodeEvents {
+  setMaxListeners(count: number, target: AbortSignal): void
+}
+
 export function createInterruption(clock: Clock, runId: string): Interruption {
   const controller = new AbortController()
+  // All bodies of an execution share one signal, and Node takes eleven who listen for a leak.
+  builtin<NodeEvents>('node:events')?.setMaxListeners(0, controller.signal)
   let reason: InterruptionReason | null = null
   let callOff: () => void = () => {}
   let expire: () => void = () => {}

@@ -472,3 +472,24 @@ describe('callers without types', () => {
     await expect(durably.recover({ workerId: bad(undefined) })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 })
+
+describe('many bodies that listen to their signal', () => {
+  it('are not taken for a leak', async () => {
+    const warnings: unknown[] = []
+    const { process } = globalThis as unknown as {
+      process: { on(name: 'warning', fn: (warning: unknown) => void): void; off(name: 'warning', fn: unknown): void }
+    }
+    const note = (warning: unknown) => void warnings.push(warning)
+    process.on('warning', note)
+    await bench.perform((ctx) =>
+      Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          ctx.run(`step ${n}`, ({ signal }) => signal.addEventListener('abort', () => {})),
+        ),
+      ),
+    )
+    await settled()
+    process.off('warning', note)
+    expect(warnings).toEqual([])
+  })
+})
