@@ -1,75 +1,15 @@
-import type { Lease, NewRun, RunCommit, RunRecord, Storage, StepWrite } from '@coji/durably-core'
+import type { Lease, NewRun, RunCommit, RunRecord, Storage } from '@coji/durably-core'
+import { newRun, runCommit } from '@coji/durably-core/testing'
 
-let count = 0
-
-export function newId(): string {
-  count += 1
-  return `id-${String(count).padStart(6, '0')}`
-}
-
-export function newRun(change: Partial<NewRun> = {}): NewRun {
-  return {
-    id: newId(),
-    tenant: '',
-    jobName: 'job',
-    jobVersion: null,
-    payload: '{"a":1}',
-    labels: {},
-    idempotencyKey: null,
-    onConflict: 'return',
-    concurrencyKey: null,
-    concurrencyLimit: 1,
-    holdKeyWhileWaiting: false,
-    priority: 0,
-    start: { afterMs: 0 },
-    timeoutMs: null,
-    parentRunId: null,
-    scheduleId: null,
-    scheduledFor: null,
-    events: [],
-    ...change,
-  }
-}
-
-export function newStep(change: Partial<StepWrite> = {}): StepWrite {
-  const id = newId()
-  return {
-    id,
-    name: `step-${id}`,
-    index: 0,
-    kind: 'run',
-    status: 'completed',
-    attempt: 1,
-    output: '1',
-    error: null,
-    errorDetail: null,
-    checkpoint: null,
-    durationMs: 0,
-    due: null,
-    waitName: null,
-    child: null,
-    ...change,
-  }
-}
+export { newRun, stepWrite as newStep } from '@coji/durably-core/testing'
 
 export function leaseOf(run: RunRecord): Lease {
   return { runId: run.id, epoch: run.leaseEpoch, token: run.claimToken ?? '', leaderEpoch: run.leaderEpoch }
 }
 
+/** The first commit of the run's holder. */
 export function newCommit(run: RunRecord, change: Partial<RunCommit> = {}): RunCommit {
-  return {
-    lease: leaseOf(run),
-    commitNo: 1,
-    leaseMs: 60_000,
-    currentStepIndex: null,
-    progress: null,
-    steps: [],
-    logs: [],
-    events: [],
-    consumedSignals: [],
-    outcome: null,
-    ...change,
-  }
+  return runCommit({ lease: leaseOf(run), commitNo: 1 }, change)
 }
 
 export const COMPLETE = { kind: 'complete', output: '"done"', events: [], eventsIfCancelled: [] } as const

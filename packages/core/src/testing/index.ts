@@ -1,4 +1,5 @@
 export { createFakeClock, settled, type FakeClock } from './fake-clock'
+export { newRun, runCommit, stepWrite } from './contract/builders'
 export {
   casesFor,
   STORAGE_CONTRACT,

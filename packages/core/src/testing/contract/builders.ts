@@ -14,6 +14,7 @@ export const DETAIL = {
   stepName: 'pay',
 } as const
 
+/** A run to enqueue, for tests of a storage. */
 export function newRun(over: Partial<NewRun> = {}): NewRun {
   return {
     id: newId(),
@@ -38,6 +39,7 @@ export function newRun(over: Partial<NewRun> = {}): NewRun {
   }
 }
 
+/** A step to commit, completed unless said otherwise. */
 export function stepWrite(over: Partial<StepWrite> = {}): StepWrite {
   const id = newId()
   return {
@@ -84,6 +86,7 @@ interface Place {
   readonly commitNo: number
 }
 
+/** A commit with nothing in it. */
 export function runCommit({ lease, commitNo }: Place, over: Partial<RunCommit> = {}): RunCommit {
   return {
     lease,
