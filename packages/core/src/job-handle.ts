@@ -25,7 +25,7 @@ export interface JobHandle<TName extends string = string, TInput = unknown, TOut
   trigger(payload: TInput, options?: TriggerOptions): Promise<TriggeredRun<TOutput>>
   /**
    * Triggers and waits for the end. Rejects with `RunFailedError`, `CancelledError`, or `TimeoutError` after
-   * `timeout` ms of waiting, when the run goes on.
+   * `timeout` ms of waiting, when the run goes on. Inside a job it holds the job's slot, which the other run may need.
    */
   triggerAndWait(payload: TInput, options?: TriggerOptions & WaitOptions): Promise<RunOutput<TOutput>>
   /** Waits for a run triggered before, here or elsewhere. */
