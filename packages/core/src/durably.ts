@@ -14,6 +14,7 @@ import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
 import type { StandardSchema } from './schema'
 import type { RunCommand, RunRecord, Storage } from './storage'
+import { handled } from './step-run'
 import { triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
 import { Worker, type DrainOptions, type DrainResult, type StopOptions, type WorkerState } from './worker'
@@ -117,10 +118,7 @@ export function createDurably(options: DurablyOptions): Durably {
       if (closing !== null) throw new ClosedError()
       worker.start()
     },
-    async stop(stopOptions = {}) {
-      if (stopOptions.timeout === undefined) worker.refuseOwnBody('stop()')
-      await worker.stop(stopOptions)
-    },
+    stop: (stopOptions = {}) => handled(stopWorker(worker, stopOptions)),
     wake: () => worker.lookNow(),
     async runUntilIdle(drainOptions = {}) {
       if (closing !== null) throw new ClosedError()
@@ -221,6 +219,11 @@ async function closeAll({ engine, worker, waits, before }: CloseParams): Promise
     }
   }
   await engine.storage.close?.()
+}
+
+async function stopWorker(worker: Worker, options: StopOptions): Promise<void> {
+  if (options.timeout === undefined) worker.refuseOwnBody('stop()')
+  await worker.stop(options)
 }
 
 function tellWorker(worker: Worker, kind: RunCommand['kind'], run: RunRecord): void {

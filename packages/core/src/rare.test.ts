@@ -429,6 +429,22 @@ describe('a body that waits for its own end', () => {
   })
 })
 
+describe('a body that stops its worker and does not wait', () => {
+  it('is told through onError, and the process lives', async () => {
+    const durably = bench.open()
+    const heard: unknown[] = []
+    durably.onError((error) => heard.push(error))
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run('admin', () => void durably.stop()),
+    )
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await job.getRun(id)).toMatchObject({ status: 'completed' })
+    expect(heard).toMatchObject([{ code: 'INVALID_OPTION' }])
+  })
+})
+
 describe('callers without types', () => {
   const bad = (value: unknown) => value as never
 

@@ -128,8 +128,8 @@ export function runStep<T>({ scope, name, options, body, calledAt }: RunStepPara
   return call
 }
 
-/** A step nobody awaits must not end the process when it fails; the run notices by itself. */
-function handled<T>(promise: Promise<T>): Promise<T> {
+/** What nobody awaits must not end the process when it fails; somebody else is told. */
+export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
 }

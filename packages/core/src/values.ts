@@ -3,7 +3,7 @@ import type { Json } from './storage'
 
 const MAX_DEPTH = 64
 
-export const MAX_VALUE_BYTES = 1024 * 1024
+const MAX_VALUE_BYTES = 1024 * 1024
 
 /**
  * The one codec for everything users store. What JSON would change is refused with the path to it, so that a value

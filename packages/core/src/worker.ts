@@ -146,7 +146,10 @@ export class Worker {
   refuseOwnBody(call: string): void {
     const body = this.#bodyScope.current()
     if (body === undefined || body.scope.engine !== this.#engine) return
-    throw new InvalidOptionError(`${call} in step "${body.stepName}" would wait for that very step.`)
+    const error = new InvalidOptionError(`${call} in step "${body.stepName}" would wait for that very step.`)
+    // Told also when nobody awaits the call.
+    this.#engine.reportError(error, call)
+    throw error
   }
 
   holds(runId: string): boolean {

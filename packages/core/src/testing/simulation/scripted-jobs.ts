@@ -59,9 +59,9 @@ export interface ScriptedJobsOptions {
   readonly onBodyStart?: (start: BodyStart) => void
 }
 
-export const LOST_OUTCOME = 'outcome lost'
+const LOST_OUTCOME = 'outcome lost'
 export const REFUSED_OUTPUT = 'refused on purpose'
-export const SCRIPT_TIMEOUT_MS = 3000
+const SCRIPT_TIMEOUT_MS = 3000
 
 /**
  * Jobs that do what their payload says: `scripted`, `timed` with a time-out of 3 s, and `strict` with a schema for its
