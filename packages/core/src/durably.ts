@@ -7,8 +7,8 @@ import { createEnvironment } from './environment'
 import { ClosedError, DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { createJobHandle, type JobHandle } from './job-handle'
-import { resolveOptions, type DurablyOptions } from './options'
-import { createPlugins, requireUsable, type Plugin, type Uninstall } from './plugin'
+import { refuseBadLease, resolveOptions, type DurablyOptions } from './options'
+import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } from './plugin'
 import { createReporter } from './reporter'
 import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
@@ -18,6 +18,7 @@ import { handled } from './step-run'
 import { triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
 import { Worker, type DrainOptions, type DrainResult, type StopOptions, type WorkerState } from './worker'
+import { WorkerLead } from './worker-lead'
 
 /** What `durably.health()` answers, for probes. */
 export interface Health {
@@ -90,6 +91,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const reporter = createReporter(options.logger === undefined ? console : options.logger)
   const engine = createEngine(options, reporter.report)
   const worker = new Worker(engine)
+  const lead = new WorkerLead(worker, reporter.report)
   const waits = new Waits(engine)
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
@@ -116,9 +118,9 @@ export function createDurably(options: DurablyOptions): Durably {
     register,
     start() {
       if (closing !== null) throw new ClosedError()
-      worker.start()
+      lead.start(durably)
     },
-    stop: (stopOptions = {}) => handled(stopWorker(worker, stopOptions)),
+    stop: (stopOptions = {}) => handled(stopWorker({ worker, lead }, stopOptions)),
     wake: () => worker.lookNow(),
     async runUntilIdle(drainOptions = {}) {
       if (closing !== null) throw new ClosedError()
@@ -136,7 +138,7 @@ export function createDurably(options: DurablyOptions): Durably {
       trouble: engine.trouble,
     }),
     close() {
-      closing ??= closeAll({ engine, worker, waits, before: [disconnect, ...uninstalls.reverse()] })
+      closing ??= closeAll({ engine, worker, lead, waits, before: [disconnect, ...uninstalls.reverse()] })
       return closing
     },
     on: (type, listener) => engine.events.on(type, listener),
@@ -144,9 +146,7 @@ export function createDurably(options: DurablyOptions): Durably {
     onError: (listener) => reporter.listen(listener),
     reportError: (error, during) => announceTrouble(engine, error, during),
     use(plugin) {
-      requireUsable(engine.storage, plugin)
-      const uninstall = plugin.install?.(durably)
-      engine.plugins.add(plugin)
+      const uninstall = addPlugin({ plugin, durably, engine, lead, given: options })
       if (typeof uninstall === 'function') uninstalls.push(uninstall)
       return durably
     },
@@ -204,12 +204,13 @@ function connect({ engine, worker, waits, isClosed }: Parts & { isClosed(): bool
 }
 
 interface CloseParams extends Parts {
+  readonly lead: WorkerLead
   readonly before: readonly Uninstall[]
 }
 
-async function closeAll({ engine, worker, waits, before }: CloseParams): Promise<void> {
+async function closeAll({ engine, worker, lead, waits, before }: CloseParams): Promise<void> {
   waits.close(new ClosedError())
-  await worker.stop({ timeout: 0 })
+  await lead.stop({ timeout: 0 })
   worker.close()
   for (const task of before) {
     try {
@@ -221,9 +222,41 @@ async function closeAll({ engine, worker, waits, before }: CloseParams): Promise
   await engine.storage.close?.()
 }
 
-async function stopWorker(worker: Worker, options: StopOptions): Promise<void> {
+async function stopWorker({ worker, lead }: Pick<CloseParams, 'worker' | 'lead'>, options: StopOptions): Promise<void> {
   if (options.timeout === undefined) worker.refuseOwnBody('stop()')
-  await worker.stop(options)
+  await lead.stop(options)
+}
+
+interface AddPluginParams {
+  readonly plugin: Plugin
+  readonly durably: Durably
+  readonly engine: Engine
+  readonly lead: WorkerLead
+  readonly given: DurablyOptions
+}
+
+/** Refused as a whole, or added as a whole. */
+function addPlugin({
+  plugin,
+  durably,
+  engine,
+  lead,
+  given,
+}: AddPluginParams): ReturnType<NonNullable<Plugin['install']>> {
+  requireUsable(engine.storage, plugin)
+  lead.requireFree(plugin)
+  const leaseMs = leaseWith(plugin, engine, given)
+  const uninstall = plugin.install?.(durably)
+  engine.plugins.add(plugin)
+  lead.add(plugin)
+  engine.options.leaseMs = leaseMs
+  return uninstall
+}
+
+/** The application's own choice stands; of several plugins the longest. */
+function leaseWith({ staleThreshold }: Plugin, { options: current, plugins }: Engine, given: DurablyOptions): number {
+  if (staleThreshold !== undefined) refuseBadLease(staleThreshold, current)
+  return given.staleThreshold ?? longer(plugins.staleThreshold(), staleThreshold) ?? current.leaseMs
 }
 
 function tellWorker(worker: Worker, kind: RunCommand['kind'], run: RunRecord): void {

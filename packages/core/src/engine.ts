@@ -11,7 +11,8 @@ export interface EngineOptions {
   readonly concurrency: number
   readonly pollingIntervalMs: number
   readonly heartbeatIntervalMs: number
-  readonly leaseMs: number
+  /** What the application asked for, else what the plugins need. */
+  leaseMs: number
   readonly maxCrashes: number
 }
 

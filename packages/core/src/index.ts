@@ -69,7 +69,7 @@ export {
 } from './lifecycle'
 export { createMemoryStorage } from './memory/memory-storage'
 export type { DurablyOptions } from './options'
-export type { Plugin, RecordedHistory, RunInfo, StepInfo } from './plugin'
+export type { Plugin, RecordedHistory, RunInfo, StepInfo, WorkerSwitch } from './plugin'
 export type { Logger } from './reporter'
 export { CRASH_BACKOFF, crashBackoffMs } from './retry'
 export type { CompletedRun, Run, Step, TriggeredRun } from './run'

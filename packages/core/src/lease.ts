@@ -26,8 +26,11 @@ export interface LeaseKeeper {
 
 export function createLeaseKeeper(engine: Engine): LeaseKeeper {
   const { clock } = engine.environment
-  const { leaseMs, heartbeatIntervalMs } = engine.options
-  const patienceMs = Math.max(leaseMs - heartbeatIntervalMs, leaseMs / 2)
+  // Asked each time: a plugin may lengthen the lease after this was made.
+  const patienceMs = () => {
+    const { leaseMs, heartbeatIntervalMs } = engine.options
+    return Math.max(leaseMs - heartbeatIntervalMs, leaseMs / 2)
+  }
   const all = new Map<HeldLease, number>()
   let renewing: Promise<boolean> | null = null
 
@@ -37,7 +40,7 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     const sentAt = clock.monotonic()
     try {
       const leases = held.map((each) => each.lease)
-      const answers = await ask(engine, (storage) => storage.renew(leases, leaseMs))
+      const answers = await ask(engine, (storage) => storage.renew(leases, engine.options.leaseMs))
       held.forEach((each, index) => {
         const answer = answers[index]
         if (answer === undefined || !all.has(each)) return
@@ -55,7 +58,7 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     hold(held) {
       all.set(held, held.claimedAt)
       // The answer to the claim may have come after the lease.
-      if (clock.monotonic() - held.claimedAt > patienceMs) held.onOutOfTouch()
+      if (clock.monotonic() - held.claimedAt > patienceMs()) held.onOutOfTouch()
       return {
         extendedAt(sentAt) {
           if (all.has(held)) all.set(held, sentAt)
@@ -72,7 +75,8 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     },
     checkTouch() {
       const now = clock.monotonic()
-      for (const [held, extendedAt] of all) if (now - extendedAt > patienceMs) held.onOutOfTouch()
+      const allowedMs = patienceMs()
+      for (const [held, extendedAt] of all) if (now - extendedAt > allowedMs) held.onOutOfTouch()
     },
   }
 }

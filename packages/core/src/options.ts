@@ -46,10 +46,21 @@ export function resolveOptions(options: DurablyOptions, environment: Environment
       throw new InvalidOptionError(`${name} must be an integer from 1, not ${resolved[name]}.`)
     }
   }
-  if (resolved.leaseMs < resolved.heartbeatIntervalMs * 2) {
-    throw new InvalidOptionError(
-      'staleThreshold must be at least twice heartbeatInterval, or healthy runs would be lost.',
-    )
-  }
+  refuseShortLease(resolved.leaseMs, resolved.heartbeatIntervalMs)
   return resolved
+}
+
+/** Refuses what a plugin needs, as it would be refused of the application. */
+export function refuseBadLease(leaseMs: number, { heartbeatIntervalMs }: EngineOptions): void {
+  if (!(leaseMs > 0 && Number.isFinite(leaseMs))) {
+    throw new InvalidOptionError(`staleThreshold must be more than 0 ms, not ${leaseMs}.`)
+  }
+  refuseShortLease(leaseMs, heartbeatIntervalMs)
+}
+
+function refuseShortLease(leaseMs: number, heartbeatIntervalMs: number): void {
+  if (leaseMs >= heartbeatIntervalMs * 2) return
+  throw new InvalidOptionError(
+    'staleThreshold must be at least twice heartbeatInterval, or healthy runs would be lost.',
+  )
 }

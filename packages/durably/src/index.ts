@@ -144,6 +144,7 @@ export type {
   WorkerBeat,
   WorkerRecord,
   WorkerState,
+  WorkerSwitch,
 } from '@coji/durably-core'
 export { createKyselyStorage } from '@coji/durably-storage-kysely'
 export type {

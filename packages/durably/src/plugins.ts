@@ -1,2 +1,2 @@
-export { withLogPersistence, withRetention } from '@coji/durably-plugins'
-export type { LogPersistenceOptions, RetentionOptions } from '@coji/durably-plugins'
+export { withLogPersistence, withRetention, withTabLeader } from '@coji/durably-plugins'
+export type { LogPersistenceOptions, RetentionOptions, TabLeaderOptions } from '@coji/durably-plugins'

@@ -1,2 +1,3 @@
 export { withLogPersistence, type LogPersistenceOptions } from './log-persistence'
 export { withRetention, type RetentionOptions } from './retention'
+export { withTabLeader, type TabLeaderOptions } from './tab-leader'

@@ -1,0 +1,77 @@
+import type { Durably } from './durably'
+import { InvalidOptionError, refuseBadDuration } from './errors'
+import type { Plugin, Uninstall } from './plugin'
+import type { StopOptions, Worker } from './worker'
+
+/** From `start()` to `stop()`. */
+interface Term {
+  isOver: boolean
+  hasLeft: boolean
+  leave: Uninstall
+}
+
+type Leader = Plugin & Required<Pick<Plugin, 'leadWorker'>>
+
+/** Who decides that the worker runs: `start()` itself, or the plugin that has taken it over. */
+export class WorkerLead {
+  readonly #worker: Worker
+  readonly #reportError: (error: unknown, during: string) => void
+  #leader: Leader | null = null
+  #wasStarted = false
+  #term: Term | null = null
+
+  constructor(worker: Worker, reportError: (error: unknown, during: string) => void) {
+    this.#worker = worker
+    this.#reportError = reportError
+  }
+
+  requireFree(plugin: Plugin): void {
+    if (plugin.leadWorker === undefined) return
+    if (this.#leader !== null) {
+      const names = `"${this.#leader.name}" and "${plugin.name}"`
+      throw new InvalidOptionError(`Plugins ${names} both decide when the worker runs; an instance takes one.`)
+    }
+    if (!this.#wasStarted) return
+    throw new InvalidOptionError(`Plugin "${plugin.name}" decides when the worker runs: use() it before start().`)
+  }
+
+  add(plugin: Plugin): void {
+    if (plugin.leadWorker !== undefined) this.#leader = plugin as Leader
+  }
+
+  start(durably: Durably): void {
+    this.#wasStarted = true
+    if (this.#leader === null) this.#worker.start()
+    else this.#term ??= this.#newTerm(this.#leader, durably)
+  }
+
+  #newTerm(leader: Leader, durably: Durably): Term {
+    const term: Term = { isOver: false, hasLeft: false, leave: () => {} }
+    const start = () => {
+      if (!term.isOver) this.#worker.start()
+    }
+    // A term that is over may still hasten its end, but not stop the next one.
+    const stop = async (options: StopOptions = {}) => {
+      if (!term.hasLeft) await this.#worker.stop(options)
+    }
+    const leave = leader.leadWorker({ start, stop }, durably)
+    if (typeof leave === 'function') term.leave = leave
+    return term
+  }
+
+  /** The plugin gives up what it holds when nothing of the worker needs it any more. */
+  async stop(options: StopOptions): Promise<void> {
+    refuseBadDuration('timeout', options.timeout)
+    const term = this.#term
+    this.#term = null
+    if (term !== null) term.isOver = true
+    await this.#worker.stop(options)
+    if (term === null) return
+    term.hasLeft = true
+    try {
+      await term.leave()
+    } catch (error) {
+      this.#reportError(error, 'stop')
+    }
+  }
+}

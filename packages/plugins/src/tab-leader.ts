@@ -1,0 +1,75 @@
+import { InvalidOptionError, type Plugin } from '@coji/durably-core'
+import { TabLeadership } from './tab-leadership'
+import { relayEvents } from './tab-relay'
+import { onReturn } from './tab-visibility'
+
+/** How the tabs of one origin share the work. */
+export interface TabLeaderOptions {
+  /** Tabs of the same name are one group: those on the same database. Default `default`. */
+  readonly name?: string | undefined
+  /** Milliseconds of silence after which a visible tab takes the place of a leader that is frozen. Default 120000. */
+  readonly staleThreshold?: number | undefined
+  /** Milliseconds between two beats of the leader. Default 5000. */
+  readonly heartbeatInterval?: number | undefined
+  /** Called when this tab becomes the leader and when it no longer is. */
+  readonly onLeadership?: ((isLeader: boolean) => void) | undefined
+}
+
+/**
+ * In one tab at a time `start()` runs the worker; the others trigger and watch, and hear the events of all tabs. When the
+ * leader closes, the next tab goes on at once; when it is frozen, a visible one after `staleThreshold`.
+ */
+export function withTabLeader(options: TabLeaderOptions = {}): Plugin {
+  const { name, staleThreshold, heartbeatInterval, onLeadership } = checked(options)
+  return {
+    name: 'tab-leader',
+    staleThreshold,
+    install(durably) {
+      requirePlatform()
+      const ends = [relayEvents(durably, `durably:${name}`), onReturn(() => durably.wake())]
+      return () => {
+        for (const end of ends) end()
+      }
+    },
+    leadWorker(worker, durably) {
+      const leadership = new TabLeadership({
+        worker,
+        durably,
+        name: `durably:leader:${name}`,
+        beatMs: heartbeatInterval,
+        silenceMs: staleThreshold,
+        onLeadership,
+      })
+      return () => leadership.end()
+    },
+  }
+}
+
+function checked(options: TabLeaderOptions) {
+  const { name = 'default', staleThreshold = 120_000, heartbeatInterval = 5000, onLeadership } = options
+  if (typeof name !== 'string' || name === '') throw new InvalidOptionError('withTabLeader() needs a name of its tabs.')
+  for (const [option, value] of Object.entries({ staleThreshold, heartbeatInterval })) {
+    if (value > 0 && Number.isFinite(value)) continue
+    throw new InvalidOptionError(`${option} must be more than 0 ms, not ${value}.`)
+  }
+  if (staleThreshold < 2 * heartbeatInterval) {
+    throw new InvalidOptionError(
+      'staleThreshold must be at least twice heartbeatInterval, or healthy leaders would fall.',
+    )
+  }
+  if (onLeadership !== undefined && typeof onLeadership !== 'function') {
+    throw new InvalidOptionError('onLeadership is not a function.')
+  }
+  return { name, staleThreshold, heartbeatInterval, onLeadership }
+}
+
+function requirePlatform(): void {
+  if (typeof navigator === 'undefined' || navigator.locks === undefined) {
+    throw new InvalidOptionError(
+      'withTabLeader() needs Web Locks, and there is no navigator.locks here. Browsers have it on https and localhost.',
+    )
+  }
+  if (typeof BroadcastChannel === 'undefined') {
+    throw new InvalidOptionError('withTabLeader() needs BroadcastChannel, and there is none here.')
+  }
+}
