@@ -28,6 +28,7 @@ export default defineConfig({
   test: {
     projects: [
       'packages/*/vitest.config.ts',
+      'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',
       workspaceProject('workspace', OF_THE_WORKSPACE, 0),
       // Installs and child processes: after the tests that measure time.

@@ -1,7 +1,7 @@
 import { filesBelow, fingerprint, isStamped, stamp } from './fingerprint.mjs'
 import { pnpm } from './pnpm.mjs'
 
-const DEMO = '@coji/durably-node-demo...'
+const DEMO = '@coji/durably-node-demo'
 const FLAGS = ['install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only']
 
 function inputs() {
@@ -21,11 +21,12 @@ export async function installAll() {
   return built
 }
 
-/** Installs what the demo is built from. Scripts stay off: they would compile a database driver it does not use. */
-export async function installDemo() {
+/** Installs what a demo is built from. Scripts stay off: they would compile a database driver it does not use. */
+export async function installDemo(demo = DEMO) {
   const wanted = inputs()
-  if (isStamped('install-all', wanted) || isStamped('install-demo', wanted)) return 0
-  const code = await pnpm([...FLAGS, '--ignore-scripts', '--filter', DEMO])
-  if (code === 0) stamp('install-demo', wanted)
+  const name = `install ${demo.replace('/', ' ')}`
+  if (isStamped('install-all', wanted) || isStamped(name, wanted)) return 0
+  const code = await pnpm([...FLAGS, '--ignore-scripts', '--filter', `${demo}...`])
+  if (code === 0) stamp(name, wanted)
   return code
 }

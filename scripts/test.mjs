@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { installBrowser } from './browser.mjs'
 import { installAll } from './install.mjs'
 import { checkPackages } from './packages.mjs'
 import { exec, ROOT } from './pnpm.mjs'
@@ -22,6 +23,7 @@ function vitest(scale) {
 function gatesOf(scale) {
   return [
     { name: 'install', run: installAll, isNeeded: true },
+    { name: 'browser', run: installBrowser },
     { name: 'lint and format', run: () => exec(['biome', 'check', '--error-on-warnings', '.']) },
     {
       name: 'types',

@@ -15,6 +15,7 @@ import { createCommit } from './commit'
 import { sqlite } from './dialect'
 import { type DurabilityReport, reportDurability } from './durability'
 import type { Durability } from './drivers/hooks'
+import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
 import { hooksOf } from './drivers/hooks'
 import { createEnqueue } from './enqueue'
 import { createEvents } from './events'
@@ -105,7 +106,12 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     if (dialect !== null) await db.destroy()
     await hooks?.close?.()
   }
-  return { db, ...bind<DB>(context, executor), close }
+  const bound = bind<DB>(context, executor)
+  const migrate = async () => {
+    if (dialect !== null && hooks === null) await assertBareSqlocalIsKept(plain)
+    await bound.migrate()
+  }
+  return { db, ...bound, migrate, close }
 }
 
 function bind<DB>(context: SqlContext, executor: Executor) {

@@ -1,45 +1,66 @@
-import type { CompiledQuery, Dialect } from 'kysely'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
 import type { ClientConfig, DatabasePath } from 'sqlocal'
-import { SQLocalKysely } from 'sqlocal/kysely'
+import type { SQLocalKysely } from 'sqlocal/kysely'
 import { ConnectionLock } from '../connection-lock'
 import type { DurablyDialect, Rows } from './hooks'
+import { explainTrouble, isLostConnection } from './opfs-trouble'
+import { SqlocalConnection } from './sqlocal-client'
+import { assertKept, isFile, NO_BUSY_TIMEOUT } from './sqlocal-kept'
+import { TabTurns } from './tab-turns'
 
 /** A file of the browser, or an open client. */
 export type SqlocalConfig =
   /** The name of the database in the origin private file system. */
   | DatabasePath
-  | ClientConfig
+  | (ClientConfig & {
+      /** Work in memory where the file cannot be kept, and lose everything with the tab. Default: an error. */
+      readonly allowMemory?: boolean | undefined
+    })
   /** A client of the application's. It is closed with durably. */
   | { readonly client: SQLocalKysely }
 
-/** SQLite in the browser through SQLocal: each commit is one message to the worker that owns the file. */
+/**
+ * SQLite in the browser through SQLocal: each commit is one message to the worker that owns the file. Nothing is opened
+ * before the first use, and a file that cannot be kept is an error, not a database in memory.
+ */
 export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly client: SQLocalKysely } {
-  const client = clientOf(config)
-  const { dialect } = client
+  const connection = connectionOf(config)
+  const location = locationOf(config)
+  const turns = new TabTurns(isFile(location) ? location : null)
   const lock = new ConnectionLock()
-  let closing: Promise<void> | undefined
-  const close = () => {
-    closing ??= client.destroy()
-    return closing
-  }
   return {
-    client,
+    get client() {
+      return connection.client
+    },
     durablyHooks: {
-      location: locationOf(config),
+      location,
       async batch(queries, waitMs) {
         if (!lock.tryLock()) await lock.lock(waitMs)
+        const endTurn = await turns.take()
         try {
-          return await send(client, queries)
+          return await connection.answered(send(await connection.open(), queries))
+        } catch (error) {
+          if (isLostConnection(error)) connection.drop()
+          throw await explainTrouble(error, location)
         } finally {
+          endTurn()
           lock.unlock()
         }
       },
-      close,
+      classifyError: (error) => (/SQLITE_BUSY/.test(String(error)) ? 'STORAGE_HELD' : null),
+      close: () => connection.close(),
     },
-    createAdapter: () => dialect.createAdapter(),
-    createDriver: () => Object.assign(withLock(dialect, lock), { destroy: close }),
-    createIntrospector: (db) => dialect.createIntrospector(db),
-    createQueryCompiler: () => dialect.createQueryCompiler(),
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => createDriver({ connection, lock, turns }),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
   }
 }
 
@@ -49,28 +70,86 @@ async function send(client: SQLocalKysely, queries: readonly CompiledQuery[]): P
   return client.batch(() => queries.map(({ sql, parameters }) => ({ sql, params: [...parameters] })))
 }
 
+interface Connection {
+  readonly client: SQLocalKysely
+  open(): Promise<SQLocalKysely>
+  answered<T>(answer: Promise<T>): Promise<T>
+  drop(): void
+  close(): Promise<void>
+}
+
+interface DriverParts {
+  readonly connection: Connection
+  readonly lock: ConnectionLock
+  readonly turns: TabTurns
+}
+
 /** Kysely's transactions hold the worker; what the hooks send meanwhile would wait there, past any time limit. */
-function withLock(dialect: Dialect, lock: ConnectionLock) {
-  const driver = dialect.createDriver()
-  const acquire = driver.acquireConnection.bind(driver)
-  const release = driver.releaseConnection.bind(driver)
-  driver.acquireConnection = async () => {
-    await lock.lock()
-    return acquire()
+function createDriver({ connection, lock, turns }: DriverParts): Driver {
+  const drivers = new WeakMap<DatabaseConnection, { readonly driver: Driver; readonly endTurn: () => void }>()
+  const driverOf = (open: DatabaseConnection) => {
+    const known = drivers.get(open)
+    if (known === undefined) throw new Error('This connection was released.')
+    return known
   }
-  driver.releaseConnection = async (connection) => {
-    await release(connection)
-    lock.unlock()
+  return {
+    init: async () => {},
+    async acquireConnection() {
+      await lock.lock()
+      const endTurn = await turns.take()
+      try {
+        const { dialect } = await connection.open()
+        const driver = dialect.createDriver()
+        const open = await driver.acquireConnection()
+        drivers.set(open, { driver, endTurn })
+        return open
+      } catch (error) {
+        endTurn()
+        lock.unlock()
+        throw error
+      }
+    },
+    beginTransaction: (open, settings) => driverOf(open).driver.beginTransaction(open, settings),
+    commitTransaction: (open) => driverOf(open).driver.commitTransaction(open),
+    rollbackTransaction: (open) => driverOf(open).driver.rollbackTransaction(open),
+    async releaseConnection(open) {
+      driverOf(open).endTurn()
+      drivers.delete(open)
+      lock.unlock()
+    },
+    destroy: () => connection.close(),
   }
-  return driver
 }
 
-function clientOf(config: SqlocalConfig): SQLocalKysely {
-  if (typeof config === 'string') return new SQLocalKysely(config)
-  return 'client' in config ? config.client : new SQLocalKysely(config)
+function connectionOf(config: SqlocalConfig): Connection {
+  if (typeof config === 'string') return new SqlocalConnection({ config: { databasePath: config }, allowMemory: false })
+  if ('client' in config) return givenConnection(config.client)
+  const { allowMemory = false, ...own } = config
+  return new SqlocalConnection({ config: own, allowMemory })
 }
 
-function locationOf(config: SqlocalConfig): string | null {
+function givenConnection(client: SQLocalKysely): Connection {
+  let checked: Promise<void> | null = null
+  let closing: Promise<void> | null = null
+  return {
+    client,
+    async open() {
+      checked ??= assertKept(client).then(async () => void (await client.sql(NO_BUSY_TIMEOUT)))
+      await checked
+      return client
+    },
+    answered: (answer) => answer,
+    drop: () => {
+      checked = null
+    },
+    close() {
+      closing ??= client.destroy()
+      return closing
+    },
+  }
+}
+
+function locationOf(config: SqlocalConfig): string {
   if (typeof config === 'string') return config
-  return 'databasePath' in config ? config.databasePath : null
+  return 'client' in config ? config.client['config'].databasePath : config.databasePath
 }

@@ -1,0 +1,42 @@
+import type { Durably } from '@coji/durably'
+import type { DemoState } from './demo-state'
+import { addNotice, titleOf } from './notices'
+import type { Observable } from './observable'
+import { shortId } from './run-status'
+
+/** Says aloud how runs begin and end, which steps were spared, and what trouble the worker meets. */
+export function announceEvents(durably: Durably, state: Observable<DemoState>): void {
+  const words = {
+    'run:start': 'started',
+    'run:complete': 'completed',
+    'run:fail': 'failed',
+    'run:timeout': 'timed out',
+  } as const
+  for (const type of Object.keys(words) as (keyof typeof words)[]) {
+    durably.on(type, ({ jobName, runId }) => {
+      state.set({ announcement: `${jobName} ${shortId(runId)} ${words[type]}` })
+    })
+  }
+  durably.on('run:cancel', ({ jobName, runId, requested }) => {
+    state.set({ announcement: `${jobName} ${shortId(runId)} ${requested ? 'is being cancelled' : 'cancelled'}` })
+  })
+  durably.on('worker:error', ({ code, error, during }) => {
+    addNotice(state, { code, title: titleOf(code, `Trouble during ${during}`), text: error })
+  })
+  durably.on('run:start', ({ runId, jobName, timestamp }) => {
+    void countSkipped(durably, runId, timestamp).then((skipped) => {
+      if (skipped > 0) state.set({ resumed: { runId, jobName, skipped } })
+    })
+  })
+}
+
+/** What an execution finds done when it begins does not run again. */
+async function countSkipped(durably: Durably, runId: string, since: string): Promise<number> {
+  try {
+    const steps = await durably.getSteps(runId)
+    return steps.filter(({ status, completedAt }) => status === 'completed' && (completedAt ?? '') < since).length
+  } catch {
+    // The banner is a courtesy; the detail of the run shows the same, and reports that the database is away.
+    return 0
+  }
+}

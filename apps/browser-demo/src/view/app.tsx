@@ -1,0 +1,42 @@
+import type { StartedDemo } from '../start-demo'
+import { ConsoleHint } from './console-hint'
+import { NewJob } from './new-job'
+import { Notices } from './notices'
+import { ResumedBanner } from './resumed-banner'
+import { RunList } from './run-list'
+import { SelectedRun } from './selected-run'
+import { TopBar } from './top-bar'
+import { useStateOf } from './use-state-of'
+
+/** The whole page. */
+export function App({ started }: { readonly started: StartedDemo }) {
+  const { state, actions, isInMemory } = started
+  const announcement = useStateOf(state, (value) => value.announcement)
+  return (
+    <>
+      <button type="button" className="skip-link" onClick={focusDetail}>
+        Skip to the selected run
+      </button>
+      <TopBar state={state} actions={actions} isInMemory={isInMemory} />
+      <main className="columns">
+        <div className="column">
+          <NewJob actions={actions} />
+          <RunList state={state} actions={actions} />
+        </div>
+        <div className="column" id="detail" tabIndex={-1}>
+          <Notices state={state} />
+          <ResumedBanner state={state} />
+          <SelectedRun state={state} actions={actions} />
+        </div>
+      </main>
+      <ConsoleHint />
+      <p className="visually-hidden" role="status" aria-live="polite">
+        {announcement}
+      </p>
+    </>
+  )
+}
+
+function focusDetail(): void {
+  document.getElementById('detail')?.focus()
+}

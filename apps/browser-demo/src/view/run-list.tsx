@@ -1,0 +1,64 @@
+import type { KeyboardEvent } from 'react'
+import type { DemoActions } from '../demo-actions'
+import type { DemoState } from '../demo-state'
+import { formatCount } from '../format'
+import type { Observable } from '../observable'
+import { RunItem } from './run-item'
+import { useNow } from './use-now'
+import { useStateOf } from './use-state-of'
+
+interface RunListProps {
+  readonly state: Observable<DemoState>
+  readonly actions: DemoActions
+}
+
+const AGO_EVERY_MS = 5000
+
+/** All runs, newest first. */
+export function RunList({ state, actions }: RunListProps) {
+  const runs = useStateOf(state, (value) => value.runs)
+  const counts = useStateOf(state, (value) => value.counts)
+  const isLoaded = useStateOf(state, (value) => value.isLoaded)
+  const selectedId = useStateOf(state, (value) => value.selectedId)
+  const now = Math.max(useNow(AGO_EVERY_MS), Date.parse(runs[0]?.createdAt ?? '') || 0)
+  const total = counts === null ? runs.length : Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return (
+    <section className="card runs" aria-labelledby="runs">
+      <h2 id="runs">
+        Runs <span className="muted">{isLoaded && formatCount(total)}</span>
+      </h2>
+      {isLoaded && runs.length === 0 && (
+        <p className="muted empty">No runs yet. Import the sample to see one: it needs no file of yours.</p>
+      )}
+      {/* biome-ignore lint/a11y/noRedundantRoles: Safari takes a list without bullets for no list. */}
+      <ul role="list" aria-label="Runs" className="run-list" onKeyDown={moveFocus}>
+        {runs.map((run) => (
+          <li key={run.id}>
+            <RunItem run={run} now={now} isSelected={run.id === selectedId} onSelect={actions.select} />
+          </li>
+        ))}
+      </ul>
+      {total > runs.length && (
+        <button type="button" className="quiet" onClick={actions.showMore}>
+          Show more
+        </button>
+      )}
+    </section>
+  )
+}
+
+/** Arrows go up and down the list; Tab works as well. */
+function moveFocus(event: KeyboardEvent<HTMLUListElement>): void {
+  const buttons = [...event.currentTarget.querySelectorAll('button')]
+  const at = buttons.indexOf(document.activeElement as HTMLButtonElement)
+  const targets: Readonly<Record<string, number>> = {
+    ArrowDown: at + 1,
+    ArrowUp: at - 1,
+    Home: 0,
+    End: buttons.length - 1,
+  }
+  const target = buttons[targets[event.key] ?? -1]
+  if (target === undefined) return
+  event.preventDefault()
+  target.focus()
+}

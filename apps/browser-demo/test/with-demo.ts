@@ -1,0 +1,22 @@
+import type { BrowserContext, Page } from 'playwright'
+import { expect, inject } from 'vitest'
+import { openTab } from './demo-page'
+import { type ContextOptions, withBrowser } from './profile'
+import { type BodyStart, witnessBodies } from './witness'
+
+export interface OpenDemo {
+  readonly page: Page
+  readonly context: BrowserContext
+  readonly seen: readonly BodyStart[]
+}
+
+/** Runs `use` with the built demo in a browser of its own, and demands that the console stays empty. */
+export function withDemo(use: (demo: OpenDemo) => Promise<void>, options: ContextOptions = {}): Promise<void> {
+  return withBrowser(async (context) => {
+    const seen: BodyStart[] = []
+    await witnessBodies(context, (start) => seen.push(start))
+    const { page, complaints } = await openTab(context, inject('demoUrl'))
+    await use({ page, context, seen })
+    expect(complaints).toEqual([])
+  }, options)
+}

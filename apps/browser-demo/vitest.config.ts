@@ -1,0 +1,14 @@
+import { fileURLToPath } from 'node:url'
+import { testProject } from '../../vitest.preset.ts'
+
+const project = testProject('browser-demo')
+
+export default {
+  ...project,
+  test: {
+    ...project.test,
+    globalSetup: fileURLToPath(new URL('test/built-site.ts', import.meta.url)),
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+}

@@ -1,0 +1,166 @@
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { chromiumOptions } from '../../../../test/chromium'
+import type { Answer, OpenConfig } from './page-api'
+import { buildPage, ISOLATED, type PageServer, removePage, servePage } from './page-server'
+
+const IN_TIME_MS = 15_000
+const DATABASE = 'jobs.sqlite3'
+
+/** What each refusal says first of all; no other may say it. */
+const REASONS = {
+  notIsolated: /not cross-origin isolated/i,
+  insecure: /not a secure context/i,
+  noFileSystem: /has no origin private file system/i,
+  notOpened: /SQLite did not open/i,
+  noWorker: /worker of SQLite failed|sqlite3\.wasm/i,
+}
+
+let folder = ''
+let browser: Browser
+let bare: PageServer
+let isolated: PageServer
+let context: BrowserContext
+
+beforeAll(async () => {
+  folder = await buildPage()
+  bare = await servePage({ folder, headers: {} })
+  isolated = await servePage({ folder, headers: ISOLATED })
+  const options = chromiumOptions()
+  browser = await chromium.launch({
+    ...options,
+    args: [...(options.args ?? []), '--host-resolver-rules=MAP insecure.test 127.0.0.1'],
+  })
+}, 60_000)
+
+afterEach(async () => {
+  await context.close()
+}, 60_000)
+
+afterAll(async () => {
+  await browser.close()
+  await bare.close()
+  await isolated.close()
+  removePage(folder)
+})
+
+interface VisitParams {
+  readonly url: string
+  readonly before?: (page: Page) => Promise<unknown>
+}
+
+async function visit({ url, before }: VisitParams): Promise<Page> {
+  context = await browser.newContext()
+  const page = await context.newPage()
+  await before?.(page)
+  await page.goto(url)
+  await page.waitForFunction(() => 'api' in window)
+  return page
+}
+
+const urlOf = (server: PageServer, host = '127.0.0.1') => `http://${host}:${server.port}/`
+
+const migrate = (page: Page, config: OpenConfig = { databasePath: DATABASE }) =>
+  page.evaluate((given) => window.api.migrate(given), config)
+
+const withoutFileSystem = (page: Page) =>
+  page.addInitScript(() => {
+    Reflect.deleteProperty(StorageManager.prototype, 'getDirectory')
+  })
+
+const WORKER = /\/worker-[^/]*\.js$/
+const SQLITE = /\/sqlite3-[^/]*\.wasm$/
+const FILE_WORKER = /\/sqlite3-opfs-async-proxy-[^/]*\.js$/
+
+const aborted = (file: RegExp) => (page: Page) => page.route(file, (route) => route.abort())
+
+/** Does something with a page whose host lacks a file. */
+async function withoutFile(lacking: RegExp, act: (page: Page) => Promise<void>): Promise<void> {
+  const server = await servePage({ folder, headers: ISOLATED, lacking })
+  try {
+    await act(await visit({ url: urlOf(server) }))
+  } finally {
+    await server.close()
+  }
+}
+
+/** A refusal that names its reason, and no other reason, in time. */
+function expectRefusal(answer: Answer, reason: keyof typeof REASONS): string {
+  expect(answer).toMatchObject({ ok: false, isOurs: true, code: 'STORAGE_CANNOT_OPEN' })
+  expect(answer.ms).toBeLessThan(IN_TIME_MS)
+  const message = answer.ok ? '' : answer.message
+  const named = Object.entries(REASONS).filter(([, pattern]) => pattern.test(message))
+  expect(named.map(([name]) => name)).toEqual([reason])
+  return message
+}
+
+describe('a page that cannot store', { timeout: 60_000 }, () => {
+  it('stores when nothing is missing', async () => {
+    const page = await visit({ url: urlOf(isolated) })
+    expect(await migrate(page)).toMatchObject({ ok: true })
+    expect(await page.evaluate(() => window.api.run('hello'))).toMatchObject({ ok: true, value: 5 })
+    await page.reload()
+    expect(await migrate(page)).toMatchObject({ ok: true })
+    expect(await page.evaluate(() => window.api.runs())).toMatchObject({ value: [{ status: 'completed' }] })
+  })
+
+  it('hears which headers its host has to send', async () => {
+    const page = await visit({ url: urlOf(bare) })
+    const message = expectRefusal(await migrate(page), 'notIsolated')
+    expect(message).toContain('Cross-Origin-Opener-Policy: same-origin')
+    expect(message).toContain('Cross-Origin-Embedder-Policy: require-corp')
+    expect(message).toContain('allowMemory')
+    expectRefusal(await migrate(page), 'notIsolated')
+  })
+
+  it.each(['client', 'bare dialect'] as const)('hears the same with a %s of its own', async (through) => {
+    const page = await visit({ url: urlOf(bare) })
+    expectRefusal(await migrate(page, { databasePath: DATABASE, through }), 'notIsolated')
+    expectRefusal(await migrate(page, { databasePath: DATABASE, through }), 'notIsolated')
+  })
+
+  it('hears that it needs https', async () => {
+    const page = await visit({ url: urlOf(isolated, 'insecure.test') })
+    expect(await page.evaluate(() => window.isSecureContext)).toBe(false)
+    const message = expectRefusal(await migrate(page), 'insecure')
+    expect(message).toMatch(/https/i)
+    expect(message).toMatch(/localhost/)
+  })
+
+  it('hears that its browser has no file system', async () => {
+    const page = await visit({ url: urlOf(isolated), before: withoutFileSystem })
+    const message = expectRefusal(await migrate(page), 'noFileSystem')
+    expect(message).toContain('allowMemory')
+    expect(message).not.toMatch(/Cross-Origin/)
+  })
+
+  it('hears in time that the worker of its database cannot be reached', async () => {
+    const page = await visit({ url: urlOf(isolated), before: aborted(WORKER) })
+    expectRefusal(await migrate(page), 'noWorker')
+    expectRefusal(await migrate(page), 'noWorker')
+  })
+
+  it.each([
+    ['the worker of its database', WORKER, 'noWorker'],
+    ['SQLite', SQLITE, 'noWorker'],
+    ['the worker of the file system', FILE_WORKER, 'notOpened'],
+  ] as const)('hears in time that its host lacks %s', async (_, file, reason) => {
+    await withoutFile(file, async (page) => {
+      expectRefusal(await migrate(page), reason)
+      expectRefusal(await migrate(page), reason)
+    })
+  })
+
+  it.each([
+    ['without the headers', () => visit({ url: urlOf(bare) })],
+    ['without a file system', () => visit({ url: urlOf(isolated), before: withoutFileSystem })],
+  ])('works in memory when it asks for it, %s', async (_, open) => {
+    const page = await open()
+    const config = { databasePath: DATABASE, allowMemory: true }
+    expect(await migrate(page, config)).toMatchObject({ ok: true })
+    expect(await page.evaluate(() => window.api.run('hello'))).toMatchObject({ ok: true, value: 5 })
+    await page.reload()
+    expect(await migrate(page, config)).toMatchObject({ ok: true })
+    expect(await page.evaluate(() => window.api.runs())).toMatchObject({ ok: true, value: [] })
+  })
+})

@@ -1,0 +1,26 @@
+import { defineJob } from '@coji/durably'
+import { z } from 'zod'
+import { TAB, testify } from './witness'
+
+/** Some steps, each of them written down when its body begins. What one returns says which tab recorded it. */
+export const work = defineJob(
+  { name: 'work', input: z.object({ steps: z.number(), ms: z.number() }) },
+  async (ctx, { steps, ms }) => {
+    for (let n = 1; n <= steps; n++) {
+      await ctx.run(`step ${n}`, async () => {
+        testify(ctx.runId, `step ${n}`)
+        if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+        return TAB
+      })
+    }
+    return steps
+  },
+)
+
+/** Works until somebody ends it. */
+export const hold = defineJob({ name: 'hold', input: z.object({}) }, async (ctx) => {
+  await ctx.run('hold', ({ signal }) => {
+    testify(ctx.runId, 'hold')
+    return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  })
+})

@@ -1,0 +1,23 @@
+/** What the address of a tab says. */
+export interface Settings {
+  readonly file: string
+  readonly plugin: boolean
+  readonly leaseMs: number
+  readonly heartbeatMs: number
+  readonly concurrency: number
+  readonly pollingMs: number
+}
+
+const DEFAULTS = { plugin: true, leaseMs: 120_000, heartbeatMs: 5000, concurrency: 4, pollingMs: 1000 }
+
+export function settingsFrom(url: URL): Settings {
+  const given = Object.fromEntries(url.searchParams)
+  return {
+    file: given['file'] ?? 'tabs.sqlite3',
+    plugin: given['plugin'] !== 'false',
+    leaseMs: Number(given['leaseMs'] ?? DEFAULTS.leaseMs),
+    heartbeatMs: Number(given['heartbeatMs'] ?? DEFAULTS.heartbeatMs),
+    concurrency: Number(given['concurrency'] ?? DEFAULTS.concurrency),
+    pollingMs: Number(given['pollingMs'] ?? DEFAULTS.pollingMs),
+  }
+}

@@ -1,0 +1,130 @@
+import { StorageError } from '@coji/durably-core'
+
+/** Browsers hand space out in pieces that grow with the file, so a write can fail while there is still a little left. */
+const SMALLEST_PIECE = 4 * 1024 * 1024
+const LARGEST_PIECE = 128 * 1024 * 1024
+
+const PROBE = '.durably-space'
+
+/** SQLite rolls back by itself when it cannot write, which sqlite-wasm then does not expect. */
+const FAILED_WRITE = /SQLITE_(IOERR|CANTOPEN)|cannot rollback - no transaction/
+
+/** What is wrong with the page itself, before anything is opened; `null` when OPFS can be used. */
+export function obstacleToOpfs(file: string): StorageError | null {
+  const { isSecureContext, crossOriginIsolated, navigator } = globalThis
+  if (isSecureContext === false) return insecureContext(file)
+  if (typeof navigator?.storage?.getDirectory !== 'function') {
+    return cannotKeep(
+      file,
+      'this browser has no origin private file system (OPFS) here. Use a current one, outside of private mode.',
+    )
+  }
+  if (crossOriginIsolated === false) {
+    return cannotKeep(
+      file,
+      'the page is not cross-origin isolated. Its server must send the headers "Cross-Origin-Opener-Policy: ' +
+        'same-origin" and "Cross-Origin-Embedder-Policy: require-corp".',
+    )
+  }
+  return null
+}
+
+/** SQLocal needs Web Locks and more even for a database in memory. */
+export function insecureContext(file: string): StorageError {
+  const { origin } = globalThis.location ?? { origin: 'it' }
+  return new StorageError(
+    'STORAGE_CANNOT_OPEN',
+    `${file} cannot be opened: the page is not a secure context. Serve ${origin} over https, or use localhost.`,
+  )
+}
+
+/** SQLocal turned to memory although the page looks right: finds out why by using the file system itself. */
+export async function whyNotKept(file: string): Promise<StorageError> {
+  let directory: FileSystemDirectoryHandle
+  try {
+    directory = await navigator.storage.getDirectory()
+  } catch (error) {
+    return cannotKeep(file, `the browser refuses its origin private file system (${String(error)}).`, error)
+  }
+  if (await isHeld(directory, file)) return heldByAnotherTab(file)
+  if (await isFull(file)) return storageFull(file)
+  return cannotKeep(file, 'SQLite did not open it in the origin private file system; the console of the page says why.')
+}
+
+export function heldByAnotherTab(file: string, cause?: unknown): StorageError {
+  return new StorageError(
+    'STORAGE_HELD',
+    `Another tab holds ${file} and does not let go; it may be frozen in the background. Bring it to the front or close ` +
+      'it. Nothing was written.',
+    { cause },
+  )
+}
+
+function storageFull(file: string, cause?: unknown): StorageError {
+  return new StorageError(
+    'STORAGE_FULL',
+    `${file}: the storage that the browser gives to this site is full: its quota is used up. Delete runs or files of the site, or free disk space.`,
+    { cause },
+  )
+}
+
+/** SQLite reports a write that the browser refused for lack of space as an I/O error. */
+export async function explainTrouble(error: unknown, file: string): Promise<unknown> {
+  const text = error instanceof Error ? error.message : ''
+  if (/SQLITE_BUSY/.test(text)) return heldByAnotherTab(file, error)
+  if (/SQLITE_FULL/.test(text)) return storageFull(file, error)
+  if (FAILED_WRITE.test(text) && (await isFull(file))) return storageFull(file, error)
+  return error
+}
+
+/** Neither SQLite nor the client knows the connection any more; a new one may. */
+export function isLostConnection(error: unknown): boolean {
+  return error instanceof Error && /SQLITE_IOERR|Driver not initialized|worker/i.test(error.message)
+}
+
+function cannotKeep(file: string, why: string, cause?: unknown): StorageError {
+  const otherwise = 'With { allowMemory: true } durably works in memory and loses everything with the tab.'
+  return new StorageError('STORAGE_CANNOT_OPEN', `${file} cannot be kept: ${why} ${otherwise}`, { cause })
+}
+
+/** A file that is open in another tab cannot be written by other means either. */
+async function isHeld(directory: FileSystemDirectoryHandle, file: string): Promise<boolean> {
+  try {
+    const writable = await (await find(directory, file)).createWritable({ keepExistingData: true })
+    await writable.abort()
+    return false
+  } catch (error) {
+    return isNamed(error, 'NoModificationAllowedError')
+  }
+}
+
+/** What the browser says of its quota need not be true, so a file of the size in question is asked for and thrown away. */
+async function isFull(file: string): Promise<boolean> {
+  try {
+    const directory = await navigator.storage.getDirectory()
+    const { size } = await (await find(directory, file)).getFile()
+    const probe = await directory.getFileHandle(PROBE, { create: true })
+    const writable = await probe.createWritable()
+    try {
+      await writable.truncate(Math.max(SMALLEST_PIECE, Math.min(size, LARGEST_PIECE)))
+      return false
+    } finally {
+      await writable.abort().catch(() => {})
+      await directory.removeEntry(PROBE).catch(() => {})
+    }
+  } catch (error) {
+    return isNamed(error, 'QuotaExceededError')
+  }
+}
+
+async function find(directory: FileSystemDirectoryHandle, file: string): Promise<FileSystemFileHandle> {
+  const names = file.split('/').filter((name) => name !== '' && name !== '.')
+  const last = names.pop() ?? file
+  let folder = directory
+  for (const name of names) folder = await folder.getDirectoryHandle(name)
+  return folder.getFileHandle(last)
+}
+
+function isNamed(error: unknown, name: string): boolean {
+  return error instanceof DOMException && error.name === name
+}

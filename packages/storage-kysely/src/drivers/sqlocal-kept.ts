@@ -1,0 +1,58 @@
+import { StorageError } from '@coji/durably-core'
+import type { Kysely } from 'kysely'
+import type { SQLocalKysely } from 'sqlocal/kysely'
+import { obstacleToOpfs, whyNotKept } from './opfs-trouble'
+
+/** Longer than SQLite waits for a file that another tab holds. */
+const OPENING_MS = 15_000
+
+/** In OPFS each try waits for seconds already, and SQLite would try a hundred times with the time-out it has there. */
+export const NO_BUSY_TIMEOUT = 'pragma busy_timeout = 0'
+
+/** These are asked for by name; every other path is a file that must be kept. */
+const NOT_A_FILE: ReadonlySet<string> = new Set([':memory:', 'local', ':localStorage:', 'session', ':sessionStorage:'])
+
+export function isFile(path: string): boolean {
+  return !NOT_A_FILE.has(path)
+}
+
+/** Throws when SQLocal has turned to memory without a word. `failure` rejects when its worker is gone. */
+export async function assertKept(client: SQLocalKysely, failure?: Promise<never>): Promise<void> {
+  const { databasePath } = client['config']
+  const answers = [client.getDatabaseInfo(), unanswered(), ...(failure === undefined ? [] : [failure])]
+  const { storageType } = await Promise.race(answers).catch((error: unknown) => {
+    throw error instanceof StorageError ? error : workerFailed(`it could not start SQLite (${messageOf(error)})`)
+  })
+  if (storageType !== 'memory' || !isFile(databasePath)) return
+  throw obstacleToOpfs(databasePath) ?? (await whyNotKept(databasePath))
+}
+
+/** A bare dialect hides its client, but its connections show it. Does nothing for other dialects. */
+export async function assertBareSqlocalIsKept(db: Kysely<unknown>): Promise<void> {
+  await db.getExecutor().provideConnection(async (connection) => {
+    const client = 'client' in connection ? connection.client : null
+    if (isSqlocal(client)) await assertKept(client)
+  })
+}
+
+export function workerFailed(why: string): StorageError {
+  return new StorageError(
+    'STORAGE_CANNOT_OPEN',
+    `The worker of SQLite failed: ${why || 'its script could not be loaded'}. Bundlers need sqlocal's plugin ` +
+      '(sqlocal/vite), and the host must serve the worker and sqlite3.wasm with the page.',
+  )
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function isSqlocal(value: unknown): value is SQLocalKysely {
+  return typeof value === 'object' && value !== null && 'getDatabaseInfo' in value
+}
+
+function unanswered(): Promise<never> {
+  return new Promise((_, reject) => {
+    setTimeout(() => reject(workerFailed(`it did not answer for ${OPENING_MS / 1000} s`)), OPENING_MS)
+  })
+}

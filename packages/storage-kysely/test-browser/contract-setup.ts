@@ -1,0 +1,44 @@
+import type { StorageContractSetup } from '@coji/durably-core/testing'
+import { sqlocal } from '../src/drivers/sqlocal'
+import { createKyselyStorage, type KyselyStorage } from '../src/kysely-storage'
+
+/** Storages on files of their own in OPFS; `reopen` comes after the worker of the one before was killed. */
+export function contractSetup(): StorageContractSetup {
+  return {
+    async open() {
+      const file = `contract-${crypto.randomUUID()}.sqlite3`
+      let kill = () => {}
+      let storage: KyselyStorage
+      const connect = () => {
+        kill()
+        const dialect = sqlocal(file)
+        const worker = dialect.client['processor'] as Worker
+        kill = () => killWorker(worker)
+        storage = createKyselyStorage({ dialect })
+        return storage
+      }
+      const first = connect()
+      await first.migrate()
+      return {
+        storage: first,
+        reopen: async () => connect(),
+        async close() {
+          await storage.close()
+          await removeFile(file)
+        },
+      }
+    },
+  }
+}
+
+/** A worker that ends by itself tells it like this; one that is terminated tells nobody. */
+export function killWorker(worker: Worker): void {
+  worker.terminate()
+  worker.dispatchEvent(new ErrorEvent('error', { message: 'it was killed' }))
+}
+
+/** Also what SQLite leaves beside it. */
+export async function removeFile(file: string): Promise<void> {
+  const directory = await navigator.storage.getDirectory()
+  for (const name of [file, `${file}-journal`]) await directory.removeEntry(name).catch(() => {})
+}

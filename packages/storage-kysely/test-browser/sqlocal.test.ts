@@ -1,0 +1,131 @@
+import { createDurably, type StorageError } from '@coji/durably-core'
+import { newRun } from '@coji/durably-core/testing'
+import { sql } from 'kysely'
+import { SQLocalKysely } from 'sqlocal/kysely'
+import { afterEach, describe, expect, it } from 'vitest'
+import { sqlocal } from '../src/drivers/sqlocal'
+import { createKyselyStorage } from '../src/kysely-storage'
+import { killWorker, removeFile } from './contract-setup'
+
+const leftovers: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const clean of leftovers.splice(0).reverse()) await clean()
+})
+
+function newFile(): string {
+  const file = `sqlocal-${crypto.randomUUID()}.sqlite3`
+  leftovers.push(() => removeFile(file))
+  return file
+}
+
+function open(file: string) {
+  const dialect = sqlocal(file)
+  const storage = createKyselyStorage({ dialect })
+  leftovers.push(() => storage.close())
+  return { dialect, storage }
+}
+
+const anything = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => 'no error',
+    (error: StorageError) => error.code,
+  )
+}
+
+describe('clients that the application made', () => {
+  it.each(['bare dialect', 'given client'])('work: %s', async (kind) => {
+    const client = new SQLocalKysely(newFile())
+    const dialect = kind === 'bare dialect' ? client.dialect : sqlocal({ client })
+    const durably = createDurably({ storage: createKyselyStorage({ dialect }) })
+    leftovers.push(() => durably.close())
+    await durably.migrate()
+    const job = durably.defineJob({ name: 'add', input: anything }, (ctx) => ctx.run('add', () => 1 + 1))
+    const run = await job.trigger(null)
+    await durably.runUntilIdle()
+    expect(await job.getRun(run.id)).toMatchObject({ status: 'completed', output: 2 })
+  })
+
+  it.each(['bare dialect', 'given client'])('are refused where they turned to memory: %s', async (kind) => {
+    const file = newFile()
+    const { client: holder } = open(file).dialect
+    const held = await holder.beginTransaction()
+    await held.sql('create table held (id integer)')
+    const client = new SQLocalKysely(file)
+    const dialect = kind === 'bare dialect' ? client.dialect : sqlocal({ client })
+    const storage = createKyselyStorage({ dialect })
+    leftovers.push(() => storage.close())
+    expect(await codeOf(storage.migrate())).toBe('STORAGE_HELD')
+    await held.rollback()
+  })
+})
+
+describe('one file in several tabs', () => {
+  it('is used in turns, without naps', async () => {
+    const file = newFile()
+    const storages = [open(file).storage, open(file).storage]
+    await Promise.all(storages.map((storage) => storage.migrate()))
+    const waits: number[] = []
+    const fill = async (storage: (typeof storages)[number]) => {
+      for (let each = 0; each < 15; each++) {
+        const started = performance.now()
+        await storage.enqueue([newRun()])
+        waits.push(performance.now() - started)
+      }
+    }
+    await Promise.all(storages.map(fill))
+    expect(await storages[0]?.counts({})).toMatchObject({ pending: 30 })
+    // SQLite alone would have slept for 300 ms at least.
+    expect(Math.max(...waits)).toBeLessThan(300)
+  })
+
+  it('is STORAGE_HELD while another holds it, and fine afterwards', async () => {
+    const file = newFile()
+    const [first, second] = [open(file), open(file)]
+    await first.storage.migrate()
+    await second.storage.migrate()
+    const held = await first.dialect.client.beginTransaction()
+    await held.sql('create table held (id integer)')
+    expect(await codeOf(second.storage.enqueue([newRun()]))).toBe('STORAGE_HELD')
+    expect(await codeOf(open(file).storage.migrate())).toBe('STORAGE_HELD')
+    await held.rollback()
+    expect(await second.storage.enqueue([newRun()])).toHaveLength(1)
+  })
+
+  it('does not wait for ever for one that was frozen at its turn', async () => {
+    const file = newFile()
+    const { storage } = open(file)
+    await storage.migrate()
+    const frozen = navigator.locks.request(`durably:file:${file}`, () => new Promise(() => {})).catch(() => 'robbed')
+    expect(await storage.enqueue([newRun()])).toHaveLength(1)
+    expect(await frozen).toBe('robbed')
+  })
+
+  it('is given back by a transaction that fails to begin', async () => {
+    const { storage } = open(newFile())
+    await storage.migrate()
+    await expect(storage.db.transaction().execute((trx) => sql`select nonsense`.execute(trx))).rejects.toThrow()
+    expect(await storage.enqueue([newRun()])).toHaveLength(1)
+  })
+})
+
+it('opens the file again when its worker has died', async () => {
+  const { dialect, storage } = open(newFile())
+  await storage.migrate()
+  await storage.enqueue([newRun()])
+  killWorker(dialect.client['processor'] as Worker)
+  expect(await codeOf(storage.counts({}))).not.toBe('no error')
+  expect(await storage.counts({})).toMatchObject({ pending: 1 })
+})
+
+it('opens nothing before it is used, and nothing after it was closed', async () => {
+  const file = newFile()
+  const { storage } = open(file)
+  const directory = await navigator.storage.getDirectory()
+  await expect(directory.getFileHandle(file)).rejects.toThrow()
+  await storage.migrate()
+  await storage.close()
+  expect(await codeOf(storage.counts({}))).toBe('STORAGE_CLOSED')
+})

@@ -1,0 +1,27 @@
+import { playwright } from '@vitest/browser-playwright'
+import sqlocal from 'sqlocal/vite'
+import { defineProject } from 'vitest/config'
+import { chromiumOptionsIfAny } from '../../test/chromium.ts'
+import { reportSuite, type SuiteReport } from '../../test/report.ts'
+
+export default defineProject({
+  plugins: [sqlocal()],
+  resolve: { conditions: ['@coji/durably-source', 'module', 'browser', 'development|production'] },
+  // Found while the tests run, they would reload the page.
+  optimizeDeps: { include: ['sqlocal > coincident', 'kysely', '@coji/durably-core > ulidx'] },
+  test: {
+    name: 'storage-kysely-browser',
+    include: ['test-browser/**/*.test.ts'],
+    globalSetup: ['../../test/chromium.ts'],
+    testTimeout: 30_000,
+    maxConcurrency: 4,
+    browser: {
+      enabled: true,
+      headless: true,
+      screenshotFailures: false,
+      provider: playwright({ launchOptions: chromiumOptionsIfAny() }),
+      commands: { reportSuite: (_context, report: SuiteReport) => reportSuite(report) },
+      instances: [{ browser: 'chromium' }],
+    },
+  },
+})

@@ -1,0 +1,4 @@
+export function findBrowser(): string | null
+export function requireBrowser(): string
+export const HOW_TO_GET_ONE: string
+export function installBrowser(): Promise<number>

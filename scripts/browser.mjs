@@ -1,0 +1,84 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ROOT, run } from './pnpm.mjs'
+
+const SYSTEM_NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome', 'msedge']
+const SYSTEM_PATHS = [
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
+  'C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe',
+]
+
+/** Where a Chromium is: the one of CHROMIUM_PATH, else one of the system, else playwright's own; else null. */
+export function findBrowser() {
+  const named = process.env.CHROMIUM_PATH
+  if (named !== undefined && named !== '') {
+    if (existsSync(named)) return named
+    throw new Error(`CHROMIUM_PATH is ${named}, and there is no such file.`)
+  }
+  return SYSTEM_NAMES.map(onPath).find(Boolean) ?? [...SYSTEM_PATHS, ofPlaywright()].find(existsSync) ?? null
+}
+
+/** As `findBrowser`, for those who cannot go on without one. */
+export function requireBrowser() {
+  const found = findBrowser()
+  if (found === null) throw new Error(HOW_TO_GET_ONE)
+  return found
+}
+
+export const HOW_TO_GET_ONE = [
+  'The browser tests need a Chromium, and none was found. Either',
+  '- install one: apt-get install chromium (Debian, as root), or Chrome from its site, or',
+  '- let playwright bring one: npx playwright install chromium, or',
+  '- name one: CHROMIUM_PATH=/path/to/chrome npm test',
+].join('\n')
+
+/** Makes sure that there is a browser, installing one where that is possible. Answers an exit code. */
+export async function installBrowser() {
+  if (findBrowser() !== null) return 0
+  process.stdout.write('No Chromium found; installing one …\n')
+  for (const install of [withApt, withPlaywright]) {
+    if (await install()) return 0
+  }
+  process.stdout.write(`${HOW_TO_GET_ONE}\n`)
+  return 1
+}
+
+async function withApt() {
+  if (process.getuid?.() !== 0 || !onPath('apt-get')) return false
+  const env = { DEBIAN_FRONTEND: 'noninteractive' }
+  await run('apt-get', ['update'], { quiet: true, env })
+  const code = await run('apt-get', ['install', '-y', '--no-install-recommends', 'chromium'], { quiet: true, env })
+  return code === 0 && findBrowser() !== null
+}
+
+async function withPlaywright() {
+  const code = await run(process.execPath, [playwrightCli(), 'install', 'chromium'])
+  return code === 0 && findBrowser() !== null
+}
+
+function onPath(name) {
+  const { status, stdout } = spawnSync(process.platform === 'win32' ? 'where' : 'which', [name], { encoding: 'utf8' })
+  return status === 0 ? stdout.split(/\r?\n/)[0] : null
+}
+
+const requireFromTests = createRequire(join(ROOT, 'test', 'package.json'))
+
+function playwrightCli() {
+  return join(requireFromTests.resolve('playwright/package.json'), '..', 'cli.js')
+}
+
+function ofPlaywright() {
+  const script = "process.stdout.write(require('playwright').chromium.executablePath())"
+  try {
+    return execFileSync(process.execPath, ['-e', script], { cwd: join(ROOT, 'test'), encoding: 'utf8' })
+  } catch {
+    return ''
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await installBrowser()
