@@ -6,7 +6,7 @@ import { licencesOf } from './licences.mjs'
 const PACKAGE = join(import.meta.dirname, '..')
 const TARGET = join(PACKAGE, 'dist', 'browser')
 const ENTRIES = ['index', 'plugins', 'sqlocal']
-const BANNER = '/*! @coji/durably, MIT. The licences of what it contains are in LICENSES.txt beside this file. */'
+const BANNER = '/*! @coji/durably, MIT. The licences of what it contains are in THIRD-PARTY.txt beside this file. */'
 // SQLite finds these by name beside the module that asks for them.
 const BESIDE_SQLITE = ['sqlite3.wasm', 'sqlite3-opfs-async-proxy.js']
 
@@ -68,5 +68,5 @@ mkdirSync(TARGET, { recursive: true })
 const inputs = (await bundle()).map((input) => resolve(PACKAGE, input))
 const sqlite = dirname(inputs.find((input) => /sqlite-wasm[\\/]dist[\\/]index\.mjs$/.test(input)) ?? '')
 for (const name of BESIDE_SQLITE) copyFileSync(join(sqlite, name), join(TARGET, name))
-writeFileSync(join(TARGET, 'LICENSES.txt'), licencesOf(inputs))
+writeFileSync(join(TARGET, 'THIRD-PARTY.txt'), licencesOf(inputs))
 writeFileSync(join(TARGET, 'durably.d.ts'), `${reexports}\n`)
