@@ -24,6 +24,8 @@ export class Housekeeping {
   #mayClaim = true
   /** Until then others may only look dead, because nobody could renew. */
   #calmFrom = Number.NEGATIVE_INFINITY
+  /** Looks after a pause whose renewal was not answered yet. */
+  #catchingUp = 0
   #lastBeatAt = 0
   #lastLook = { monotonic: 0, wall: 0 }
 
@@ -60,7 +62,7 @@ export class Housekeeping {
 
   /** Renews and checks at once, as after a sleep of the machine or the tab. */
   lookNow(): void {
-    void this.#heartbeat()
+    void this.#heartbeat({ isAsked: true })
   }
 
   noteOutage(): void {
@@ -81,13 +83,18 @@ export class Housekeeping {
    * After a pause of this process (a body kept the processor, the machine slept) nobody may have taken its runs: then the
    * storage is asked before anything is given up.
    */
-  async #heartbeat(): Promise<void> {
+  async #heartbeat({ isAsked = false } = {}): Promise<void> {
     const now = this.#engine.environment.clock.monotonic()
     const isLate = now - this.#lastBeatAt > 2 * this.#engine.options.heartbeatIntervalMs
     this.#lastBeatAt = now
-    if (!isLate) this.#leases.checkTouch()
-    if (!(await this.#leases.renew())) this.noteOutage()
-    if (isLate) this.#leases.checkTouch()
+    if (isLate) this.#catchingUp += 1
+    // Several looks come at once after a pause: none of them may give up what the first is just renewing.
+    if (this.#catchingUp === 0) this.#leases.checkTouch()
+    const isAnswered = await (isLate || isAsked ? this.#leases.renewAfresh() : this.#leases.renew())
+    if (!isAnswered) this.noteOutage()
+    if (!isLate) return
+    this.#catchingUp -= 1
+    this.#leases.checkTouch()
   }
 
   /** Only a worker that is in touch itself can tell that others are not. */

@@ -20,6 +20,8 @@ export interface LeaseKeeper {
   heldRunIds(): readonly string[]
   /** Renews everything at once; false when the storage did not answer. */
   renew(): Promise<boolean>
+  /** As `renew`, but not content with the answer to what was sent before. */
+  renewAfresh(): Promise<boolean>
   /** Aborts what was not renewed in time. */
   checkTouch(): void
 }
@@ -54,6 +56,13 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     }
   }
 
+  function renew(): Promise<boolean> {
+    renewing ??= renewAll().finally(() => {
+      renewing = null
+    })
+    return renewing
+  }
+
   return {
     hold(held) {
       all.set(held, held.claimedAt)
@@ -67,12 +76,8 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
       }
     },
     heldRunIds: () => [...all.keys()].map((held) => held.lease.runId),
-    renew() {
-      renewing ??= renewAll().finally(() => {
-        renewing = null
-      })
-      return renewing
-    },
+    renew,
+    renewAfresh: () => (renewing === null ? renew() : renewing.then(renew)),
     checkTouch() {
       const now = clock.monotonic()
       const allowedMs = patienceMs()

@@ -359,6 +359,42 @@ describe('a body that kept the processor for longer than the lease', () => {
   })
 })
 
+describe('a tab that thaws', () => {
+  it('renews what nobody took, however often it is told to look meanwhile', async () => {
+    const answer = createGate()
+    let isSlow = false
+    const storage = wrapStorage(bench.storage, async (operation, call) => {
+      const given = await call()
+      if (operation === 'renew' && isSlow) await answer.opened
+      return given
+    })
+    const signals: AbortSignal[] = []
+    const body = createGate()
+    const { durably, now, events } = await bench.perform(
+      (ctx) =>
+        ctx.run('long', ({ signal }) => {
+          signals.push(signal)
+          return body.opened
+        }),
+      { storage, staleThreshold: 120_000 },
+    )
+    isSlow = true
+    await bench.clock.stall(600_000)
+    durably.wake()
+    durably.wake()
+    await settled()
+    durably.wake()
+    await settled()
+    answer.open()
+    await settled()
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+    body.open()
+    await settled()
+    expect(await now()).toMatchObject({ status: 'completed' })
+    expect(events.some(({ type }) => type === 'run:release')).toBe(false)
+  })
+})
+
 describe('a job that logs without end', () => {
   it('is many commits, none of them large', async () => {
     const sizes: number[] = []

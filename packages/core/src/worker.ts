@@ -88,7 +88,8 @@ export class Worker {
     }
     this.#polls = true
     if (this.#state === 'running') {
-      this.wake()
+      // Who asks may know of a run that starts later.
+      this.wake(true)
       return
     }
     this.#state = 'running'

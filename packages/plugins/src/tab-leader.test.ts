@@ -1,5 +1,6 @@
-import { createDurably, createMemoryStorage, InvalidOptionError } from '@coji/durably-core'
-import { expect, it } from 'vitest'
+import { InvalidOptionError } from '@coji/durably-core'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { anything, instance } from '../test/job-instance'
 import { withTabLeader, type TabLeaderOptions } from './tab-leader'
 
 it.each<readonly [string, TabLeaderOptions]>([
@@ -13,10 +14,28 @@ it.each<readonly [string, TabLeaderOptions]>([
   expect(() => withTabLeader(options)).toThrow(word)
 })
 
-it('says what the platform lacks when it is used, not when it is made', () => {
-  const plugin = withTabLeader()
-  const durably = createDurably({ storage: createMemoryStorage() })
-  // Node has no Web Locks before version 24.
-  if (Reflect.get(globalThis, 'navigator')?.locks !== undefined) return
-  expect(() => durably.use(plugin)).toThrow('needs Web Locks')
+describe('a platform without Web Locks', () => {
+  afterEach(() => {
+    vi.unstubAllGlobals()
+  })
+
+  it('has nobody to share with: start() starts the worker, and onError is told', async () => {
+    // Node has them from version 24 on.
+    vi.stubGlobal('navigator', undefined)
+    const told: unknown[] = []
+    const durably = instance()
+    durably.onError((error) => told.push(error))
+    durably.use(withTabLeader({ onLeadership: (isLeader) => told.push(isLeader) }))
+    expect(durably.health().worker).toBe('stopped')
+    expect(told).toEqual([])
+
+    durably.start()
+    expect(durably.health().worker).toBe('running')
+    expect(told).toEqual([expect.objectContaining({ code: 'INVALID_OPTION' }), true])
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.run('step', () => 'done'))
+    expect(await job.triggerAndWait({})).toMatchObject({ output: 'done' })
+
+    await durably.stop()
+    expect(durably.health().worker).toBe('stopped')
+  })
 })

@@ -25,13 +25,20 @@ export function withTabLeader(options: TabLeaderOptions = {}): Plugin {
     name: 'tab-leader',
     staleThreshold,
     install(durably) {
-      requirePlatform()
-      const ends = [relayEvents(durably, `durably:${name}`), onReturn(() => durably.wake())]
+      const ends = [onReturn(() => durably.wake())]
+      if (typeof BroadcastChannel !== 'undefined') ends.push(relayEvents(durably, `durably:${name}`))
       return () => {
         for (const end of ends) end()
       }
     },
     leadWorker(worker, durably) {
+      // Where tabs cannot come to terms (no https: then nothing can be stored either) each works for itself.
+      if (!hasLocks()) {
+        durably.reportError(new InvalidOptionError(NO_LOCKS), 'tab leader')
+        worker.start()
+        onLeadership?.(true)
+        return () => {}
+      }
       const leadership = new TabLeadership({
         worker,
         durably,
@@ -63,13 +70,10 @@ function checked(options: TabLeaderOptions) {
   return { name, staleThreshold, heartbeatInterval, onLeadership }
 }
 
-function requirePlatform(): void {
-  if (typeof navigator === 'undefined' || navigator.locks === undefined) {
-    throw new InvalidOptionError(
-      'withTabLeader() needs Web Locks, and there is no navigator.locks here. Browsers have it on https and localhost.',
-    )
-  }
-  if (typeof BroadcastChannel === 'undefined') {
-    throw new InvalidOptionError('withTabLeader() needs BroadcastChannel, and there is none here.')
-  }
+const NO_LOCKS =
+  'withTabLeader() needs Web Locks and BroadcastChannel, and one of them is missing here: this tab runs its jobs whatever ' +
+  'the others do. Browsers have both on https and localhost.'
+
+function hasLocks(): boolean {
+  return typeof navigator !== 'undefined' && navigator.locks !== undefined && typeof BroadcastChannel !== 'undefined'
 }

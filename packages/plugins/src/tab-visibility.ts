@@ -18,3 +18,15 @@ export function onReturn(fn: () => void): () => void {
     removeEventListener('pageshow', fn)
   }
 }
+
+/** Calls `fn` in the last moment before the tab is frozen. Returns how to end it. */
+export function onFreeze(fn: () => void): () => void {
+  if (typeof document === 'undefined') return () => {}
+  document.addEventListener('freeze', fn)
+  return () => document.removeEventListener('freeze', fn)
+}
+
+/** Resolves when a frozen tab goes on. */
+export function thawed(): Promise<void> {
+  return new Promise((resolve) => document.addEventListener('resume', () => resolve(), { once: true }))
+}

@@ -77,8 +77,8 @@ describe('one file in several tabs', () => {
     }
     await Promise.all(storages.map(fill))
     expect(await storages[0]?.counts({})).toMatchObject({ pending: 30 })
-    // SQLite alone would have slept for 300 ms at least.
-    expect(Math.max(...waits)).toBeLessThan(300)
+    // SQLite alone would have slept for 300 ms at least, again and again.
+    expect(waits.filter((ms) => ms >= 300).length).toBeLessThanOrEqual(1)
   })
 
   it('is STORAGE_HELD while another holds it, and fine afterwards', async () => {
@@ -103,7 +103,7 @@ describe('one file in several tabs', () => {
     expect(await frozen).toBe('robbed')
   })
 
-  it('is given back by a transaction that fails to begin', async () => {
+  it('is given back by a transaction that fails', async () => {
     const { storage } = open(newFile())
     await storage.migrate()
     await expect(storage.db.transaction().execute((trx) => sql`select nonsense`.execute(trx))).rejects.toThrow()
@@ -116,8 +116,56 @@ it('opens the file again when its worker has died', async () => {
   await storage.migrate()
   await storage.enqueue([newRun()])
   killWorker(dialect.client['processor'] as Worker)
-  expect(await codeOf(storage.counts({}))).not.toBe('no error')
   expect(await storage.counts({})).toMatchObject({ pending: 1 })
+})
+
+describe('a worker that dies', () => {
+  const work = {
+    'a query of the application': ({ storage }: ReturnType<typeof open>) => sql`select 1`.execute(storage.db),
+    'a transaction of the application': ({ storage }: ReturnType<typeof open>) =>
+      storage.db.transaction().execute((trx) => sql`select 1`.execute(trx)),
+    'a call of durably': ({ storage }: ReturnType<typeof open>) => storage.counts({}),
+  }
+
+  it.each(Object.entries(work))('ends %s, and the next one works', async (_, call) => {
+    const opened = open(newFile())
+    await opened.storage.migrate()
+    const worker = opened.dialect.client['processor'] as Worker
+    worker.postMessage = () => killWorker(worker)
+    expect(await codeOf(call(opened))).not.toBe('no error')
+    expect(await codeOf(call(opened))).toBe('no error')
+  })
+
+  it('ends calls and the closing of a client that the application made', async () => {
+    const client = new SQLocalKysely(newFile())
+    const storage = createKyselyStorage({ dialect: sqlocal({ client }) })
+    await storage.migrate()
+    killWorker(client['processor'] as Worker)
+    expect(await codeOf(storage.counts({}))).not.toBe('no error')
+    expect(await codeOf(storage.counts({}))).not.toBe('CONNECTION_HELD')
+    await storage.close()
+  })
+})
+
+it('ends its opening when it is closed', async () => {
+  const { storage } = open(newFile())
+  const migrated = codeOf(storage.migrate())
+  await storage.close()
+  expect(await migrated).toBe('STORAGE_CLOSED')
+  expect(await codeOf(storage.counts({}))).toBe('STORAGE_CLOSED')
+})
+
+it('does not put memory in the place of a file that another tab holds', async () => {
+  const file = newFile()
+  const holder = open(file)
+  await holder.storage.migrate()
+  const held = await holder.dialect.client.beginTransaction()
+  await held.sql('create table held (id integer)')
+  const storage = createKyselyStorage({ dialect: sqlocal({ databasePath: file, allowMemory: true }) })
+  leftovers.push(() => storage.close())
+  expect(await codeOf(storage.migrate())).toBe('STORAGE_HELD')
+  await held.rollback()
+  expect(await codeOf(storage.migrate())).toBe('no error')
 })
 
 it('opens nothing before it is used, and nothing after it was closed', async () => {

@@ -4,7 +4,7 @@ import { StorageError } from '@coji/durably-core'
 const SMALLEST_PIECE = 4 * 1024 * 1024
 const LARGEST_PIECE = 128 * 1024 * 1024
 
-const PROBE = '.durably-space'
+const PROBE = '.durably-space-'
 
 /** SQLite rolls back by itself when it cannot write, which sqlite-wasm then does not expect. */
 const FAILED_WRITE = /SQLITE_(IOERR|CANTOPEN)|cannot rollback - no transaction/
@@ -79,12 +79,21 @@ export async function explainTrouble(error: unknown, file: string): Promise<unkn
 
 /** Neither SQLite nor the client knows the connection any more; a new one may. */
 export function isLostConnection(error: unknown): boolean {
-  return error instanceof Error && /SQLITE_IOERR|Driver not initialized|worker/i.test(error.message)
+  return error instanceof Error && /SQLITE_IOERR|Driver not initialized/.test(error.message)
+}
+
+const forMemory = new WeakSet<object>()
+
+/** Whether this page, in this browser, can keep no file at all. */
+export function isForMemory(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && forMemory.has(error)
 }
 
 function cannotKeep(file: string, why: string, cause?: unknown): StorageError {
   const otherwise = 'With { allowMemory: true } durably works in memory and loses everything with the tab.'
-  return new StorageError('STORAGE_CANNOT_OPEN', `${file} cannot be kept: ${why} ${otherwise}`, { cause })
+  const error = new StorageError('STORAGE_CANNOT_OPEN', `${file} cannot be kept: ${why} ${otherwise}`, { cause })
+  forMemory.add(error)
+  return error
 }
 
 /** A file that is open in another tab cannot be written by other means either. */
@@ -103,14 +112,16 @@ async function isFull(file: string): Promise<boolean> {
   try {
     const directory = await navigator.storage.getDirectory()
     const { size } = await (await find(directory, file)).getFile()
-    const probe = await directory.getFileHandle(PROBE, { create: true })
+    // Of its own: another tab may ask at the same time.
+    const name = PROBE + crypto.randomUUID()
+    const probe = await directory.getFileHandle(name, { create: true })
     const writable = await probe.createWritable()
     try {
       await writable.truncate(Math.max(SMALLEST_PIECE, Math.min(size, LARGEST_PIECE)))
       return false
     } finally {
       await writable.abort().catch(() => {})
-      await directory.removeEntry(PROBE).catch(() => {})
+      await directory.removeEntry(name).catch(() => {})
     }
   } catch (error) {
     return isNamed(error, 'QuotaExceededError')

@@ -1,134 +1,204 @@
 import { StorageError } from '@coji/durably-core'
 import type { ClientConfig, ConnectReason } from 'sqlocal'
 import { SQLocalKysely } from 'sqlocal/kysely'
-import { insecureContext, obstacleToOpfs } from './opfs-trouble'
-import { assertKept, isFile, NO_BUSY_TIMEOUT, workerFailed } from './sqlocal-kept'
+import { insecureContext, isForMemory, obstacleToOpfs } from './opfs-trouble'
+import { assertKept, failureOf, isFile, NO_BUSY_TIMEOUT } from './sqlocal-kept'
 
 const CLOSING_MS = 5_000
 
-/** A client whose worker may fail without leaving calls waiting for ever. */
-class WatchedClient extends SQLocalKysely {
-  /** Rejects when the worker is gone. */
-  readonly failure: Promise<never>
-
-  constructor(config: ClientConfig) {
-    super(config)
-    this.failure = new Promise((_, reject) => {
-      if (!isWorker(this.processor)) return
-      this.processor.addEventListener('error', (event) => {
-        event.preventDefault()
-        reject(workerFailed(event.message))
-      })
-    })
-    this.failure.catch(() => {})
-  }
-
-  /** Without asking the worker, which may not answer. */
+/** A client that can be left without asking its worker, which may not answer. */
+class OwnClient extends SQLocalKysely {
   abandon(): void {
-    if (isWorker(this.processor)) this.processor.terminate()
+    if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.terminate()
     this.reinitChannel.close()
     this.isDestroyed = true
   }
 }
 
-interface ConnectionOptions {
-  readonly config: ClientConfig
-  readonly allowMemory: boolean
+/** One tab's way to its file. */
+export interface SqlocalConnection {
+  /** For what SQLocal can do beyond queries; not yet known to work. */
+  readonly client: SQLocalKysely
+  /** The client, once it is known to keep what it is given. */
+  open(): Promise<SQLocalKysely>
+  /** The answer of the worker, or that it failed meanwhile. */
+  answered<T>(answer: Promise<T>): Promise<T>
+  /** The next use opens it again, where that is possible. */
+  drop(): void
+  close(): Promise<void>
 }
 
-/** The connection of one tab to its file: opened at the first use, and again when it was lost. */
-export class SqlocalConnection {
-  readonly #options: ConnectionOptions
-  #client: WatchedClient | null = null
-  #opening: Promise<WatchedClient> | null = null
+/** Opened at the first use, and again when it was lost. */
+export class OwnConnection implements SqlocalConnection {
+  readonly #config: ClientConfig
+  readonly #allowMemory: boolean
+  readonly #closed = new Ending(() => new StorageError('STORAGE_CLOSED', 'The database was closed.'))
+  #current: { readonly client: OwnClient; readonly failure: Promise<never> } | null = null
+  #opening: Promise<SQLocalKysely> | null = null
+  #isOpen = false
 
-  constructor(options: ConnectionOptions) {
-    this.#options = options
+  constructor(config: ClientConfig, { allowMemory = false }: { readonly allowMemory?: boolean | undefined } = {}) {
+    this.#config = config
+    this.#allowMemory = allowMemory
   }
 
-  /** For what SQLocal can do beyond queries; not yet known to work. */
   get client(): SQLocalKysely {
-    this.#client ??= this.#create(this.#options.config.databasePath)
-    return this.#client
+    return this.#client(this.#config.databasePath).client
   }
 
-  /** The client, once it is known to keep what it is given. */
   open(): Promise<SQLocalKysely> {
-    this.#opening ??= this.#open().catch((error: unknown) => {
-      this.drop()
-      throw error
-    })
+    if (this.#closed.isOver) return this.#closed.reached
+    if (this.#opening === null) {
+      const opening = Promise.race([this.#open(), this.#closed.reached])
+      this.#opening = opening
+      opening.catch(() => {
+        if (this.#opening === opening) this.drop()
+      })
+    }
     return this.#opening
   }
 
-  /** The answer of the worker, or that it failed meanwhile. */
   answered<T>(answer: Promise<T>): Promise<T> {
-    return this.#client === null ? answer : Promise.race([answer, this.#client.failure])
+    const failure = this.#current === null ? [] : [this.#current.failure]
+    return Promise.race([answer, this.#closed.reached, ...failure])
   }
 
-  /** The next use opens it again. */
   drop(): void {
-    this.#client?.abandon()
-    this.#client = null
+    this.#current?.client.abandon()
+    this.#current = null
     this.#opening = null
+    this.#isOpen = false
   }
 
   async close(): Promise<void> {
-    const client = this.#client
-    this.#client = null
-    this.#opening = Promise.reject(closed())
-    this.#opening.catch(() => {})
-    if (client === null) return
-    await Promise.race([client.destroy(true), client.failure, after(CLOSING_MS)]).catch(() => {})
-    client.abandon()
+    if (this.#closed.isOver) return
+    const current = this.#current
+    // SQLocal's goodbye waits for the opening, which can take long.
+    const goodbye = current !== null && this.#isOpen ? [current.client.destroy(true), current.failure] : []
+    this.#closed.reach()
+    if (goodbye.length > 0) await endWithin(goodbye)
+    this.drop()
   }
 
-  async #open(): Promise<WatchedClient> {
-    const { config, allowMemory } = this.#options
-    const { databasePath } = config
-    if (!isFile(databasePath)) return this.#created(databasePath)
+  async #open(): Promise<SQLocalKysely> {
+    const { databasePath } = this.#config
+    const client = isFile(databasePath) ? await this.#openFile(databasePath) : this.#client(databasePath).client
+    this.#isOpen = true
+    return client
+  }
+
+  async #openFile(databasePath: ClientConfig['databasePath']): Promise<SQLocalKysely> {
     try {
       const obstacle = obstacleToOpfs(databasePath)
       if (obstacle !== null) throw obstacle
-      const client = this.#created(databasePath)
-      await assertKept(client, client.failure)
+      const { client, failure } = this.#client(databasePath)
+      await assertKept(client, failure)
       return client
     } catch (error) {
-      if (!allowMemory) throw error
-      this.#client?.abandon()
-      this.#client = null
-      return this.#created(':memory:')
+      // A file that could be kept, if it were not held or full, is not to be replaced by nothing.
+      if (!this.#allowMemory || !isForMemory(error)) throw error
+      this.#current?.client.abandon()
+      this.#current = null
+      return this.#client(':memory:').client
     }
   }
 
-  #created(databasePath: ClientConfig['databasePath']): WatchedClient {
+  #client(databasePath: ClientConfig['databasePath']) {
     if (globalThis.isSecureContext === false) throw insecureContext(databasePath)
-    this.#client ??= this.#create(databasePath)
-    return this.#client
+    if (this.#closed.isOver) throw this.#closed.cause()
+    if (this.#current === null) {
+      const client = this.#create(databasePath)
+      const failure = failureOf(client)
+      failure.catch(() => {
+        if (this.#current?.client === client) this.drop()
+      })
+      this.#current = { client, failure }
+    }
+    return this.#current
   }
 
-  #create(databasePath: ClientConfig['databasePath']): WatchedClient {
+  #create(databasePath: ClientConfig['databasePath']): OwnClient {
+    const config = this.#config
     const onConnect = (reason: ConnectReason) => {
       // The file was replaced or deleted, and SQLocal opened it again: into memory, where that failed.
-      if (reason !== 'initial') this.#opening = null
-      this.#options.config.onConnect?.(reason)
+      if (reason !== 'initial' && !this.#closed.isOver) this.#opening = null
+      config.onConnect?.(reason)
     }
     const onInit: ClientConfig['onInit'] = (sql) => [
       { sql: NO_BUSY_TIMEOUT, params: [] },
-      ...(this.#options.config.onInit?.(sql) ?? []),
+      ...(config.onInit?.(sql) ?? []),
     ]
-    return new WatchedClient({ ...this.#options.config, databasePath, onInit, onConnect })
+    return new OwnClient({ ...config, databasePath, onInit, onConnect })
   }
 }
 
-function closed(): StorageError {
-  return new StorageError('STORAGE_CLOSED', 'The database was closed.')
+/** A client of the application's cannot be opened again: when its worker is gone, so is the database. */
+export class GivenConnection implements SqlocalConnection {
+  readonly client: SQLocalKysely
+  readonly #failure: Promise<never>
+  #checking: Promise<SQLocalKysely> | null = null
+  #closing: Promise<void> | null = null
+
+  constructor(client: SQLocalKysely) {
+    this.client = client
+    this.#failure = failureOf(client)
+  }
+
+  open(): Promise<SQLocalKysely> {
+    if (this.#checking === null) {
+      const checking = this.#check()
+      this.#checking = checking
+      checking.catch(() => this.drop())
+    }
+    return this.#checking
+  }
+
+  answered<T>(answer: Promise<T>): Promise<T> {
+    return Promise.race([answer, this.#failure])
+  }
+
+  drop(): void {
+    this.#checking = null
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= endWithin([this.client.destroy(), this.#failure])
+    return this.#closing
+  }
+
+  async #check(): Promise<SQLocalKysely> {
+    await assertKept(this.client, this.#failure)
+    await this.answered(this.client.sql(NO_BUSY_TIMEOUT))
+    return this.client
+  }
 }
 
-function isWorker(processor: unknown): processor is Worker {
-  return typeof Worker !== 'undefined' && processor instanceof Worker
+/** Something that is over once and for all. */
+class Ending {
+  readonly cause: () => Error
+  readonly reached: Promise<never>
+  isOver = false
+  #reject: (error: Error) => void = () => {}
+
+  constructor(cause: () => Error) {
+    this.cause = cause
+    this.reached = new Promise((_, reject) => {
+      this.#reject = reject
+    })
+    this.reached.catch(() => {})
+  }
+
+  reach(): void {
+    this.isOver = true
+    this.#reject(this.cause())
+  }
 }
 
-function after(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
+async function endWithin(ends: readonly Promise<unknown>[]): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const patience = new Promise((resolve) => {
+    timer = setTimeout(resolve, CLOSING_MS)
+  })
+  await Promise.race([...ends, patience]).catch(() => {})
+  clearTimeout(timer)
 }

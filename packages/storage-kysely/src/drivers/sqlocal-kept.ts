@@ -3,8 +3,8 @@ import type { Kysely } from 'kysely'
 import type { SQLocalKysely } from 'sqlocal/kysely'
 import { obstacleToOpfs, whyNotKept } from './opfs-trouble'
 
-/** Longer than SQLite waits for a file that another tab holds. */
-const OPENING_MS = 15_000
+/** Slow lines take their time for the worker and a megabyte of SQLite; SQLite itself waits 5 s for a held file. */
+const OPENING_MS = 60_000
 
 /** In OPFS each try waits for seconds already, and SQLite would try a hundred times with the time-out it has there. */
 export const NO_BUSY_TIMEOUT = 'pragma busy_timeout = 0'
@@ -19,10 +19,7 @@ export function isFile(path: string): boolean {
 /** Throws when SQLocal has turned to memory without a word. `failure` rejects when its worker is gone. */
 export async function assertKept(client: SQLocalKysely, failure?: Promise<never>): Promise<void> {
   const { databasePath } = client['config']
-  const answers = [client.getDatabaseInfo(), unanswered(), ...(failure === undefined ? [] : [failure])]
-  const { storageType } = await Promise.race(answers).catch((error: unknown) => {
-    throw error instanceof StorageError ? error : workerFailed(`it could not start SQLite (${messageOf(error)})`)
-  })
+  const { storageType } = await answerOf(client.getDatabaseInfo(), failure ?? failureOf(client))
   if (storageType !== 'memory' || !isFile(databasePath)) return
   throw obstacleToOpfs(databasePath) ?? (await whyNotKept(databasePath))
 }
@@ -35,7 +32,36 @@ export async function assertBareSqlocalIsKept(db: Kysely<unknown>): Promise<void
   })
 }
 
-export function workerFailed(why: string): StorageError {
+/** Rejects when the client's worker is gone: what was asked of it is never answered then. */
+export function failureOf(client: SQLocalKysely): Promise<never> {
+  const failure = new Promise<never>((_, reject) => {
+    const { processor } = client as unknown as { readonly processor: unknown }
+    if (typeof Worker === 'undefined' || !(processor instanceof Worker)) return
+    processor.addEventListener('error', (event) => {
+      event.preventDefault()
+      reject(workerFailed(event.message))
+    })
+  })
+  failure.catch(() => {})
+  return failure
+}
+
+async function answerOf<T>(answer: Promise<T>, failure: Promise<never>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const silence = new Promise<never>((_, reject) => {
+    const giveUp = () => reject(workerFailed(`it did not answer for ${OPENING_MS / 1000} s`))
+    timer = setTimeout(giveUp, OPENING_MS)
+  })
+  try {
+    return await Promise.race([answer, failure, silence])
+  } catch (error) {
+    throw error instanceof StorageError ? error : workerFailed(`it could not start SQLite (${messageOf(error)})`)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function workerFailed(why: string): StorageError {
   return new StorageError(
     'STORAGE_CANNOT_OPEN',
     `The worker of SQLite failed: ${why || 'its script could not be loaded'}. Bundlers need sqlocal's plugin ` +
@@ -49,10 +75,4 @@ function messageOf(error: unknown): string {
 
 function isSqlocal(value: unknown): value is SQLocalKysely {
   return typeof value === 'object' && value !== null && 'getDatabaseInfo' in value
-}
-
-function unanswered(): Promise<never> {
-  return new Promise((_, reject) => {
-    setTimeout(() => reject(workerFailed(`it did not answer for ${OPENING_MS / 1000} s`)), OPENING_MS)
-  })
 }

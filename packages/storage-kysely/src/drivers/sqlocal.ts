@@ -11,8 +11,8 @@ import type { SQLocalKysely } from 'sqlocal/kysely'
 import { ConnectionLock } from '../connection-lock'
 import type { DurablyDialect, Rows } from './hooks'
 import { explainTrouble, isLostConnection } from './opfs-trouble'
-import { SqlocalConnection } from './sqlocal-client'
-import { assertKept, isFile, NO_BUSY_TIMEOUT } from './sqlocal-kept'
+import { GivenConnection, OwnConnection, type SqlocalConnection } from './sqlocal-client'
+import { isFile } from './sqlocal-kept'
 import { TabTurns } from './tab-turns'
 
 /** A file of the browser, or an open client. */
@@ -43,8 +43,9 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
       location,
       async batch(queries, waitMs) {
         if (!lock.tryLock()) await lock.lock(waitMs)
-        const endTurn = await turns.take()
+        let endTurn = () => {}
         try {
+          endTurn = await turns.take()
           return await connection.answered(send(await connection.open(), queries))
         } catch (error) {
           if (isLostConnection(error)) connection.drop()
@@ -70,38 +71,33 @@ async function send(client: SQLocalKysely, queries: readonly CompiledQuery[]): P
   return client.batch(() => queries.map(({ sql, parameters }) => ({ sql, params: [...parameters] })))
 }
 
-interface Connection {
-  readonly client: SQLocalKysely
-  open(): Promise<SQLocalKysely>
-  answered<T>(answer: Promise<T>): Promise<T>
-  drop(): void
-  close(): Promise<void>
-}
-
 interface DriverParts {
-  readonly connection: Connection
+  readonly connection: SqlocalConnection
   readonly lock: ConnectionLock
   readonly turns: TabTurns
 }
 
 /** Kysely's transactions hold the worker; what the hooks send meanwhile would wait there, past any time limit. */
 function createDriver({ connection, lock, turns }: DriverParts): Driver {
-  const drivers = new WeakMap<DatabaseConnection, { readonly driver: Driver; readonly endTurn: () => void }>()
-  const driverOf = (open: DatabaseConnection) => {
-    const known = drivers.get(open)
-    if (known === undefined) throw new Error('This connection was released.')
-    return known
+  const taken = new WeakMap<DatabaseConnection, Taken>()
+  const find = (open: DatabaseConnection) => {
+    const found = taken.get(open)
+    if (found === undefined) throw new Error('This connection was released.')
+    return found
   }
+  const asked = (open: DatabaseConnection, call: (taken: Taken) => Promise<void>) =>
+    connection.answered(call(find(open)))
   return {
     init: async () => {},
     async acquireConnection() {
       await lock.lock()
-      const endTurn = await turns.take()
+      let endTurn = () => {}
       try {
-        const { dialect } = await connection.open()
-        const driver = dialect.createDriver()
-        const open = await driver.acquireConnection()
-        drivers.set(open, { driver, endTurn })
+        endTurn = await turns.take()
+        const driver = (await connection.open()).dialect.createDriver()
+        const inner = await driver.acquireConnection()
+        const open = answering(inner, connection)
+        taken.set(open, { driver, inner, endTurn })
         return open
       } catch (error) {
         endTurn()
@@ -109,44 +105,38 @@ function createDriver({ connection, lock, turns }: DriverParts): Driver {
         throw error
       }
     },
-    beginTransaction: (open, settings) => driverOf(open).driver.beginTransaction(open, settings),
-    commitTransaction: (open) => driverOf(open).driver.commitTransaction(open),
-    rollbackTransaction: (open) => driverOf(open).driver.rollbackTransaction(open),
+    beginTransaction: (open, settings) => asked(open, ({ driver, inner }) => driver.beginTransaction(inner, settings)),
+    commitTransaction: (open) => asked(open, ({ driver, inner }) => driver.commitTransaction(inner)),
+    rollbackTransaction: (open) => asked(open, ({ driver, inner }) => driver.rollbackTransaction(inner)),
     async releaseConnection(open) {
-      driverOf(open).endTurn()
-      drivers.delete(open)
+      find(open).endTurn()
+      taken.delete(open)
       lock.unlock()
     },
     destroy: () => connection.close(),
   }
 }
 
-function connectionOf(config: SqlocalConfig): Connection {
-  if (typeof config === 'string') return new SqlocalConnection({ config: { databasePath: config }, allowMemory: false })
-  if ('client' in config) return givenConnection(config.client)
-  const { allowMemory = false, ...own } = config
-  return new SqlocalConnection({ config: own, allowMemory })
+interface Taken {
+  readonly driver: Driver
+  /** SQLocal's own. */
+  readonly inner: DatabaseConnection
+  readonly endTurn: () => void
 }
 
-function givenConnection(client: SQLocalKysely): Connection {
-  let checked: Promise<void> | null = null
-  let closing: Promise<void> | null = null
+/** A worker that dies answers nothing any more; who waits for it must hear of that. */
+function answering(inner: DatabaseConnection, connection: SqlocalConnection): DatabaseConnection {
   return {
-    client,
-    async open() {
-      checked ??= assertKept(client).then(async () => void (await client.sql(NO_BUSY_TIMEOUT)))
-      await checked
-      return client
-    },
-    answered: (answer) => answer,
-    drop: () => {
-      checked = null
-    },
-    close() {
-      closing ??= client.destroy()
-      return closing
-    },
+    executeQuery: <R>(query: CompiledQuery) => connection.answered(inner.executeQuery<R>(query)),
+    streamQuery: <R>(query: CompiledQuery) => inner.streamQuery<R>(query),
   }
+}
+
+function connectionOf(config: SqlocalConfig): SqlocalConnection {
+  if (typeof config === 'string') return new OwnConnection({ databasePath: config })
+  if ('client' in config) return new GivenConnection(config.client)
+  const { allowMemory, ...own } = config
+  return new OwnConnection(own, { allowMemory })
 }
 
 function locationOf(config: SqlocalConfig): string {

@@ -16,13 +16,21 @@ export class TabTurns {
 
   /** Resolves with how to end the turn. */
   async take(): Promise<() => void> {
-    if (this.#name === null) return () => {}
+    if (this.#name === null) return NO_TURN
     try {
       return await hold(this.#name, { signal: AbortSignal.timeout(LONGEST_TURN_MS) })
-    } catch {
-      return hold(this.#name, { steal: true })
+    } catch (error) {
+      if (!isTimeout(error)) return NO_TURN
+      return hold(this.#name, { steal: true }).catch(() => NO_TURN)
     }
   }
+}
+
+/** A page that may not use locks (a sandboxed frame) has to do without. */
+const NO_TURN = () => {}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError'
 }
 
 function hold(name: string, options: LockOptions): Promise<() => void> {
