@@ -1,10 +1,11 @@
 import { recorded, type Engine } from './engine'
-import { ConflictError, InvalidOptionError, NotFoundError } from './errors'
+import { ConflictError, InvalidOptionError, NotFoundError, refuseBadText } from './errors'
 import type { EventInput } from './events'
 import { ENDED_STATUSES, LIFECYCLE, type EndedStatus } from './lifecycle'
 import { toRun, type Run } from './run'
-import { listOf } from './runs'
+import { capability, listOf } from './runs'
 import type { PurgeParams, RunCommand, RunRecord } from './storage'
+import { encodeValue } from './values'
 
 /** Which ended runs `purge()` removes: those that meet every condition. */
 export interface PurgeOptions {
@@ -17,12 +18,27 @@ export interface PurgeOptions {
   readonly keepNewest?: number | undefined
 }
 
+/** How a signal is sent. */
+export interface SignalOptions {
+  readonly dedupeKey?: string | undefined
+}
+
 /** What an operator does to runs. An unknown run is `NotFoundError`, one in the wrong state `ConflictError`. */
 export interface RunCommands {
   /** A failed, timed out or cancelled run starts again; its completed steps stay. */
   retry(id: string): Promise<Run>
   /** Ends a waiting run at once; a running one as soon as its worker hears of it. */
   cancel(id: string): Promise<Run>
+  /**
+   * Hands a run something for its `ctx.waitFor(name)`; one that comes early is kept. To an ended run it is a
+   * `ConflictError`. The same `dedupeKey` counts once for a run.
+   */
+  signal(
+    id: string,
+    name: string,
+    payload?: unknown,
+    options?: SignalOptions,
+  ): Promise<{ readonly deduplicated: boolean }>
   /** Removes an ended run and everything of it. */
   deleteRun(id: string): Promise<void>
   /** Removes ended runs; returns how many. */
@@ -34,13 +50,14 @@ export interface RunCommandsParams {
   /** Everything is limited to this tenant. */
   readonly tenant?: string | undefined
   readonly onApplied: (kind: RunCommand['kind'], run: RunRecord) => void
+  readonly onSignal: (runId: string) => void
 }
 
 /** Few enough not to hold up the process for long. */
 const PURGE_BATCH = 200
 const ANY_RUN = { id: '', jobName: '' }
 
-export function createRunCommands({ engine, tenant, onApplied }: RunCommandsParams): RunCommands {
+export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCommandsParams): RunCommands {
   const { storage, events, plugins } = engine
   const scope = tenant === undefined ? {} : { tenant }
 
@@ -68,6 +85,27 @@ export function createRunCommands({ engine, tenant, onApplied }: RunCommandsPara
       )
       return toRun(run)
     },
+    async signal(id, name, ...[payload, { dedupeKey } = {}]) {
+      const signals = capability(storage, 'signals', 'signal()')
+      if (typeof id !== 'string') throw NotFoundError.run(String(id))
+      if (typeof name !== 'string' || name === '')
+        throw new InvalidOptionError('signal() needs the name of the signal.')
+      refuseBadText('The name of a signal', name)
+      refuseBadText('dedupeKey', dedupeKey)
+      const text = encodeValue(payload, `The payload of signal "${name}"`)
+      const answer = await signals.send({
+        ...scope,
+        runId: id,
+        name,
+        payload: text,
+        dedupeKey: dedupeKey ?? null,
+        events: [],
+      })
+      if (!answer.kept && answer.reason === 'not-found') throw NotFoundError.run(id)
+      if (!answer.kept && answer.reason === 'wrong-state') throw endedBefore(answer.run)
+      if (answer.kept) onSignal(id)
+      return { deduplicated: !answer.kept }
+    },
     async deleteRun(id) {
       await apply({ kind: 'remove', runId: id }, (run) => ({ type: 'run:delete', runId: id, jobName: run.jobName }))
     },
@@ -82,6 +120,10 @@ export function createRunCommands({ engine, tenant, onApplied }: RunCommandsPara
       }
     },
   }
+}
+
+function endedBefore({ id, status }: RunRecord): ConflictError {
+  return new ConflictError(`Run ${id} is ${status}; signal() takes a run that has not ended.`, id, status)
 }
 
 function retryEvent({ id, jobName }: Pick<RunRecord, 'id' | 'jobName'>): EventInput {

@@ -1,7 +1,10 @@
 import { toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 import { toLogData, toLogText } from './logging'
-import { runStep, type RunStepOptions, type StepBody, type StepLog, type StepScope } from './step-run'
+import { runStep, type RunStepOptions, type StepBody, type StepLog } from './step-run'
+import type { StepScope } from './step-scope'
+import { triggerStep, type ChildOptions, type ChildRun, type JobRef } from './step-trigger'
+import { sleepStep, waitForChild, waitForStep, type WaitForOptions } from './step-wait'
 import type { NewLog, Progress } from './storage'
 
 /** What a job gets besides its payload. */
@@ -19,6 +22,22 @@ export interface JobContext {
    */
   run<T>(name: string, body: StepBody<T>): Promise<T>
   run<T>(name: string, options: RunStepOptions, body: StepBody<T>): Promise<T>
+  /**
+   * Lets the run wait in the database, for so many milliseconds from the first call or until an instant. Nobody holds
+   * it meanwhile, unless another step of it is running.
+   */
+  sleep(name: string, until: number | Date): Promise<void>
+  /** Waits for `durably.signal(runId, name, payload)`, sent before or after. */
+  waitFor<T = unknown>(name: string, options?: WaitForOptions<T>): Promise<T>
+  /** Creates a run of another job together with this step. */
+  trigger<TInput, TOutput>(
+    name: string,
+    job: JobRef<TInput, TOutput>,
+    payload: TInput,
+    options?: ChildOptions,
+  ): Promise<ChildRun<TOutput>>
+  /** The output of a run that `trigger` created, for which the run waits in the database. */
+  wait<TOutput>(name: string, run: ChildRun<TOutput>): Promise<TOutput>
   /** Stores how far the run is. What is left out keeps its last value. */
   progress(current: number, total?: number, message?: string): void
 }
@@ -41,8 +60,22 @@ export function createContext(scope: StepScope): JobContext {
       return scope.logFor(body?.scope === scope ? body.stepName : null)
     },
     run: callRun,
+    ...createWaits(scope),
     progress: scope.progress,
   }
+}
+
+function createWaits(scope: StepScope): Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> {
+  const waits: Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> = {
+    sleep: (name, until) => sleepStep({ scope, name, calledAt: waits.sleep }, until),
+    waitFor: (name, options = {}) => waitForStep({ scope, name, calledAt: waits.waitFor }, options),
+    trigger: (name, job, ...[payload, options = {}]) =>
+      triggerStep({ call: { scope, name, calledAt: waits.trigger }, job, payload, options }) as Promise<
+        ChildRun<never>
+      >,
+    wait: (name, run) => waitForChild({ scope, name, calledAt: waits.wait }, run),
+  }
+  return waits
 }
 
 /** Keeps the last progress of a run, so that a call may leave out what stays the same. */

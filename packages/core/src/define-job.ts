@@ -1,5 +1,6 @@
 import type { JobContext } from './context'
 import { InvalidOptionError, refuseBadText } from './errors'
+import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StandardSchema } from './schema'
 
 /** What `defineJob` takes beside the function. */
@@ -10,6 +11,8 @@ export interface JobOptions<TName extends string, TInput, TPayload> {
   readonly input: StandardSchema<TInput, TPayload>
   /** Milliseconds from the first start to the end of the run, waits included. */
   readonly timeout?: number | undefined
+  /** Starts a run again that failed; recorded steps stay. Default: never. */
+  readonly retry?: RetryPolicy | undefined
   /** Recorded with each run, to tell runs of different code apart. */
   readonly version?: string | undefined
 }
@@ -20,6 +23,7 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly input: StandardSchema
   readonly output: StandardSchema | null
   readonly timeoutMs: number | null
+  readonly retry: RetryPolicy | null
   readonly version: string | null
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
   /** Types only. */
@@ -41,7 +45,7 @@ export function defineJob(
   options: JobOptions<string, unknown, unknown> & { readonly output?: StandardSchema | undefined },
   execute: (ctx: JobContext, payload: unknown) => unknown,
 ): JobDefinition {
-  const { name, input, output, timeout, version } = options
+  const { name, input, output, timeout, retry, version } = options
   if (typeof name !== 'string' || name === '') throw new InvalidOptionError('A job needs a name that is not empty.')
   refuseBadText('The name of a job', name)
   refuseBadText(`The version of job "${name}"`, version)
@@ -59,6 +63,7 @@ export function defineJob(
     input,
     output: output ?? null,
     timeoutMs: timeout === undefined ? null : Math.ceil(timeout),
+    retry: retry === undefined ? null : requireRetryPolicy(retry, `Job "${name}"`),
     version: version ?? null,
     execute,
   }

@@ -14,7 +14,7 @@ import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
 import type { StandardSchema } from './schema'
 import type { RunCommand, RunRecord, Storage } from './storage'
-import { handled } from './step-run'
+import { handled } from './ctx-call'
 import { triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
 import { Worker, type DrainOptions, type DrainResult, type StopOptions, type WorkerState } from './worker'
@@ -97,9 +97,11 @@ export function createDurably(options: DurablyOptions): Durably {
   let closing: Promise<void> | null = null
   const { trigger, disconnect } = connect({ engine, worker, waits, isClosed: () => closing !== null })
 
+  // A run in our own hands hears of it with the answer to its next renewal.
+  const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookNow() : worker.wake())
   const access = (tenant?: string) => ({
     ...createRunReads(engine, tenant),
-    ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run) }),
+    ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
   const all = access()
   const register = <TJobs extends JobRecord>(jobs: TJobs) => {

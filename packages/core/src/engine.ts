@@ -1,8 +1,10 @@
 import type { JobDefinition } from './define-job'
 import { toInstant, type Environment } from './environment'
-import { describeError, StorageError } from './errors'
+import { describeError } from './describe-error'
+import { StorageError } from './errors'
 import type { Emitter, EventInput, EventType } from './events'
 import { toTemplate } from './events'
+import type { Interruption } from './interruption'
 import type { Plugins } from './plugin'
 import type { EventTemplate, Storage } from './storage'
 
@@ -83,6 +85,28 @@ export async function ask<T>(engine: Engine, call: (storage: Storage) => Promise
   } finally {
     callOff()
   }
+}
+
+interface PatientCall<T> {
+  readonly engine: Engine
+  readonly interruption: Pick<Interruption, 'reason' | 'expired' | 'cause'>
+  readonly during: string
+  readonly call: (storage: Storage) => Promise<T>
+}
+
+/** For what an execution cannot go on without: asks until there is an answer, or the execution is over. */
+export async function askPatiently<T>({ engine, interruption, during, call }: PatientCall<T>): Promise<T> {
+  for (let tries = 1; interruption.reason() === null; tries++) {
+    try {
+      return await ask(engine, call)
+    } catch (error) {
+      reportTrouble(engine, error, during)
+      const delayMs = troubleDelayMs(engine, tries)
+      const pause = new Promise<void>((resolve) => engine.environment.clock.schedule(delayMs, resolve))
+      await Promise.race([pause, interruption.expired])
+    }
+  }
+  throw interruption.cause()
 }
 
 /** Milliseconds before try number `tries` (from 1) of something the storage refused: 50 ms to 5 s with jitter. */

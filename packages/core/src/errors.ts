@@ -1,3 +1,4 @@
+import { cleanText } from './clean-text'
 import type { RunStatus } from './lifecycle'
 import type { ErrorDetail } from './storage'
 
@@ -226,7 +227,7 @@ export class UnknownOutcomeError extends DurablyError {
   override readonly name = 'UnknownOutcomeError'
 
   constructor(what: string, options?: ErrorOptions) {
-    const why = describeError(options?.cause).message
+    const why = options?.cause instanceof Error ? options.cause.message : 'the answer was lost'
     super(
       'UNKNOWN_OUTCOME',
       `Whether ${what} happened is not known (${why}). Repeat it with the same idempotencyKey.`,
@@ -293,6 +294,20 @@ export class PermanentError extends DurablyError {
   }
 }
 
+/** Throw it to say when trying again makes sense: the retry policy decides whether, this error decides when. */
+export class RetryAfterError extends DurablyError {
+  override readonly name = 'RetryAfterError'
+  /** Milliseconds from now. */
+  readonly retryAfterMs: number
+
+  constructor(message: string, after: number | Date, options?: ErrorOptions) {
+    super('RETRY_AFTER', message, options)
+    const ms = typeof after === 'number' ? after : after.getTime() - Date.now()
+    if (!Number.isFinite(ms)) throw new InvalidOptionError('RetryAfterError needs milliseconds or a Date.')
+    this.retryAfterMs = Math.max(0, ms)
+  }
+}
+
 /** The run that was waited for ended `failed`, or `timed_out` by a limit of its own. */
 export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
   override readonly name = 'RunFailedError'
@@ -337,62 +352,4 @@ export class ClosedError extends DurablyError {
   constructor() {
     super('CLOSED', 'This durably instance was closed.')
   }
-}
-
-const MAX_MESSAGE = 8 * 1024
-const MAX_STACK = 16 * 1024
-
-/** What is stored of anything thrown. Never throws itself, whatever the thing is. */
-export function describeError(thrown: unknown, stepName?: string): { message: string; detail: ErrorDetail } {
-  const name = readText(thrown, 'name') ?? 'NonError'
-  const code = readText(thrown, 'code')
-  const stack = readText(thrown, 'stack')
-  return {
-    message: cleanText(readText(thrown, 'message') ?? safeString(thrown), MAX_MESSAGE),
-    detail: {
-      name: cleanText(name, 200),
-      ...(code !== undefined && { code: cleanText(code, 200) }),
-      ...(stack !== undefined && { stack: cleanText(stack, MAX_STACK) }),
-      ...(stepName !== undefined && { stepName }),
-      ...(isValidationError(thrown) && { issues: thrown.issues.slice(0, 50) }),
-    },
-  }
-}
-
-function readText(thrown: unknown, key: 'name' | 'message' | 'code' | 'stack'): string | undefined {
-  if (typeof thrown !== 'object' || thrown === null) return undefined
-  try {
-    const value: unknown = (thrown as Record<string, unknown>)[key]
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const NO_TEXT = 'An error that cannot be turned into text'
-
-/** Even `instanceof` throws for a revoked proxy. */
-function isValidationError(thrown: unknown): thrown is ValidationError {
-  try {
-    return thrown instanceof ValidationError
-  } catch {
-    return false
-  }
-}
-
-function safeString(thrown: unknown): string {
-  try {
-    const text = typeof thrown === 'object' && thrown !== null ? JSON.stringify(thrown) : String(thrown)
-    return text ?? NO_TEXT
-  } catch {
-    return NO_TEXT
-  }
-}
-
-/** Databases refuse NUL and replace lone surrogates; neither may make the recording of an error fail. */
-export function cleanText(text: string, maxLength: number): string {
-  return text
-    .slice(0, maxLength)
-    .replaceAll('\0', '')
-    .replace(/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g, '\uFFFD')
 }

@@ -1,14 +1,16 @@
 import type { BodyScope } from './body-scope'
 import type { CommitLine } from './commits'
 import { createContext, createLogs, createProgress } from './context'
-import { ask, isWatched, reportTrouble, troubleDelayMs, type Engine } from './engine'
+import { askPatiently, isWatched, reportTrouble, type Engine } from './engine'
 import type { InterruptionReason } from './errors'
 import { createInterruption, type Interruption } from './interruption'
 import type { LeaseKeeper } from './lease'
 import { conclude, encodeOutput, type Conclusion } from './outcome'
 import { RunWriter } from './run-writer'
-import { NO_ATTEMPT, type OpenBody, type RecordedStep, type StepScope } from './step-run'
-import type { CommitAnswer, Lease, RenewAnswer, RunRecord, StepRecord } from './storage'
+import { NO_ATTEMPT } from './step-row'
+import type { OpenBody, RecordedStep, StepScope } from './step-scope'
+import type { CommitAnswer, Lease, RenewAnswer, RunRecord, StepRecord, Storage } from './storage'
+import { Suspension } from './suspension'
 import { decodeValue } from './values'
 
 /** One run in the hands of this worker, from its claim to the commit that ends the hold. */
@@ -16,8 +18,8 @@ export interface Execution {
   readonly runId: string
   readonly leaseEpoch: number
   interrupt(reason: InterruptionReason, graceMs?: number): void
-  /** Settles when nothing more will be done or written for it. Never rejects. */
-  readonly done: Promise<void>
+  /** Settles when nothing more will be done or written for it, with whether the run comes due again. Never rejects. */
+  readonly done: Promise<{ readonly isDueLater: boolean }>
 }
 
 export interface ExecutionParams {
@@ -34,10 +36,17 @@ export function startExecution(params: ExecutionParams): Execution {
   const { engine, line, leases, run } = params
   const interruption = createInterruption(engine.environment.clock, run.id)
   const hold = { lost: false, finishing: false }
+  const openCalls: StepScope['openCalls'] = new Map()
+  const suspension = new Suspension(engine.environment.clock, openCalls, run.wakes)
+  interruption.signal.addEventListener('abort', () => suspension.interrupt(), { once: true })
 
   function noteAnswer(answer: CommitAnswer | RenewAnswer): void {
-    if (!answer.kept) noteLost()
-    else if (answer.cancelRequested) interruption.interrupt('cancelled')
+    if (!answer.kept) {
+      noteLost()
+      return
+    }
+    if (answer.cancelRequested) interruption.interrupt('cancelled')
+    suspension.noteWakes(answer.wakes)
   }
 
   function noteLost(): void {
@@ -75,24 +84,29 @@ export function startExecution(params: ExecutionParams): Execution {
       held.drop()
     },
   })
-  const drop = () => {
-    interruption.dispose()
-    held.drop()
-  }
-  const done = runToEnd({ ...params, interruption, writer, hold }).then(drop, (error: unknown) => {
-    reportTrouble(engine, error, `run ${run.id}`)
-    drop()
-  })
+  const done = runToEnd({ ...params, interruption, suspension, openCalls, writer, hold })
+    .catch((error: unknown) => {
+      reportTrouble(engine, error, `run ${run.id}`)
+      return false
+    })
+    .then((isDueLater) => {
+      interruption.dispose()
+      held.drop()
+      return { isDueLater }
+    })
   return { runId: run.id, leaseEpoch: run.leaseEpoch, interrupt: interruption.interrupt, done }
 }
 
 interface RunningExecution extends ExecutionParams {
   readonly interruption: Interruption
+  readonly suspension: Suspension
+  readonly openCalls: StepScope['openCalls']
   readonly writer: RunWriter
   readonly hold: { lost: boolean; finishing: boolean }
 }
 
-async function runToEnd(execution: RunningExecution): Promise<void> {
+/** Answers whether the run waits for a time now. */
+async function runToEnd(execution: RunningExecution): Promise<boolean> {
   const { engine, run, interruption } = execution
   const { clock } = engine.environment
   const startedAt = clock.monotonic()
@@ -104,7 +118,8 @@ async function runToEnd(execution: RunningExecution): Promise<void> {
   const conclusion: Conclusion =
     interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }
   callOffDeadline()
-  if (execution.hold.lost) return
+  execution.suspension.end()
+  if (execution.hold.lost) return false
   const reason = interruption.reason()
   interruption.end()
   const durationMs = Math.round(clock.monotonic() - startedAt)
@@ -112,6 +127,7 @@ async function runToEnd(execution: RunningExecution): Promise<void> {
   execution.hold.finishing = true
   const answer = await execution.writer.finish(ending.outcome)
   if (answer.kept) ending.announce(answer)
+  return ending.outcome.kind === 'retryLater' || ending.outcome.kind === 'suspend'
 }
 
 /** The storage says at the claim how far away the deadline is; from there on the worker's own timer is good enough. */
@@ -127,42 +143,43 @@ function watchDeadline({ engine, run, claimedAt, interruption }: RunningExecutio
 /** A first execution has none, and does not ask. */
 async function loadSteps({ engine, run, interruption }: RunningExecution): Promise<readonly StepRecord[]> {
   if (run.leaseEpoch === 1) return []
-  for (let tries = 1; interruption.reason() === null; tries++) {
-    try {
-      return await ask(engine, (storage) => storage.getSteps(run.id))
-    } catch (error) {
-      reportTrouble(engine, error, 'read steps')
-      const pause = new Promise<void>((resolve) =>
-        engine.environment.clock.schedule(troubleDelayMs(engine, tries), resolve),
-      )
-      await Promise.race([pause, interruption.expired])
-    }
+  try {
+    const call = (storage: Storage) => storage.getSteps(run.id)
+    return await askPatiently({ engine, interruption, during: 'read steps', call })
+  } catch {
+    // Interrupted meanwhile: the job will not run.
+    return []
   }
-  return []
 }
 
 function createScope(execution: RunningExecution, steps: readonly StepRecord[]): StepScope {
-  const { engine, run, writer, interruption, bodyScope } = execution
+  const { engine, run, claimedAt, writer, interruption, suspension, openCalls, bodyScope } = execution
   const recorded = new Map<string, RecordedStep>()
   const failed = new Map<string, RecordedStep>()
   const failures = new Map<string, number>()
+  const failuresOfAttempt = new Map<string, number>()
   for (const step of steps) {
     if (step.status !== 'failed') recorded.set(step.name, step)
     else if (step.attempt !== NO_ATTEMPT) {
-      failures.set(step.name, (failures.get(step.name) ?? 0) + 1)
+      const counts = step.attempt === run.attempt ? [failures, failuresOfAttempt] : [failures]
+      for (const count of counts) count.set(step.name, (count.get(step.name) ?? 0) + 1)
       if (step.attempt >= (failed.get(step.name)?.attempt ?? 0)) failed.set(step.name, step)
     }
   }
   return {
     engine,
     run,
+    claimedAt,
     writer,
     interruption,
+    suspension,
     bodyScope,
     recorded,
     failed,
     failures,
-    openCalls: new Map(),
+    failuresOfAttempt,
+    openCalls,
+    usedSignals: new Set(),
     bodies: new Map(),
     pass: { names: new Map() },
     completedSteps: run.currentStepIndex,
@@ -176,7 +193,8 @@ function createScope(execution: RunningExecution, steps: readonly StepRecord[]):
 async function perform(execution: RunningExecution, scope: StepScope): Promise<Conclusion> {
   const { interruption } = execution
   const settled = settleJob(execution, scope)
-  const conclusion = await Promise.race([settled, abandonment(execution, scope)])
+  const suspended = execution.suspension.reached.then((what): Conclusion => ({ kind: 'suspended', ...what }))
+  const conclusion = await Promise.race([settled, suspended, abandonment(execution, scope)])
   if (conclusion.kind === 'threw') interruption.interrupt('ended')
   if (interruption.reason() !== null) await Promise.race([bodiesSettled(scope), interruption.expired])
   return conclusion
@@ -221,11 +239,12 @@ async function bodiesSettled(scope: StepScope): Promise<void> {
   await Promise.allSettled(scope.bodies.values())
 }
 
-/** Steps that nobody awaited belong to the run all the same. */
+/** Steps that nobody awaited belong to the run all the same. A wait that nobody needs any more does not. */
 async function openCallsSettled(scope: StepScope): Promise<void> {
   const { engine, run, openCalls } = scope
-  while (openCalls.size > 0) {
-    const open = [...openCalls]
+  for (;;) {
+    const open = [...openCalls].filter(([, { isWait }]) => !isWait)
+    if (open.length === 0) return
     for (const [stepIndex, { stepName }] of open) {
       const event = { type: 'step:unawaited', runId: run.id, jobName: run.jobName, stepName, stepIndex } as const
       scope.writer.ride(event)

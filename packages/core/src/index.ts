@@ -9,6 +9,8 @@ export type {
   WorkerRecord,
 } from './cluster-storage'
 export type { JobContext } from './context'
+export type { ChildOptions, ChildRun, JobRef } from './step-trigger'
+export type { WaitForOptions } from './step-wait'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export { createDurably, type Durably, type Health, type ScopedDurably } from './durably'
 export {
@@ -29,6 +31,7 @@ export {
   NotMigratedError,
   PayloadTooLargeError,
   PermanentError,
+  RetryAfterError,
   RunFailedError,
   SchemaTooNewError,
   SerializationError,
@@ -71,9 +74,9 @@ export { createMemoryStorage } from './memory/memory-storage'
 export type { DurablyOptions } from './options'
 export type { Plugin, RecordedHistory, RunInfo, StepInfo, WorkerSwitch } from './plugin'
 export type { Logger } from './reporter'
-export { CRASH_BACKOFF, crashBackoffMs } from './retry'
+export { CRASH_BACKOFF, crashBackoffMs, type GrowingDelay, type RetryPolicy } from './retry'
 export type { CompletedRun, Run, Step, TriggeredRun } from './run'
-export type { PurgeOptions, RunCommands } from './commands'
+export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
 export type { Log, PageOptions, RunFilter, RunReads, StoredEvent } from './runs'
 export type { StandardSchema } from './schema'
 export type { RunStepOptions, StepBody, StepLog, StepTools } from './step-run'

@@ -1,14 +1,19 @@
 import { isWatched, recorded, type Engine } from './engine'
-import { describeError, TimeoutError, type InterruptionReason } from './errors'
+import { describeError } from './describe-error'
+import { TimeoutError, type InterruptionReason } from './errors'
 import type { EventInput } from './events'
+import { retryDelayMs, type FailedTry } from './retry'
 import { parseWith } from './schema'
 import type { CommitAnswer, Json, Outcome, RunRecord } from './storage'
+import type { Suspended } from './suspension'
 import { decodeValue, encodeValue } from './values'
 
 /** How the job function ended, seen from outside. */
 export type Conclusion =
   | { readonly kind: 'returned'; readonly output: Json | null }
   | { readonly kind: 'threw'; readonly error: unknown }
+  /** It waits for something, and nothing else of it is going on. */
+  | { readonly kind: 'suspended'; readonly steps: readonly string[]; readonly wakesSeen: number }
   /** It was interrupted, and is not waited for any longer. */
   | { readonly kind: 'abandoned' }
 
@@ -37,9 +42,10 @@ export function conclude(params: ConcludeParams): Ending {
   }
   // Its ctx calls were rejected: what it returns, or throws, may only be its way of dealing with that.
   if (reason === 'lease-lost' || conclusion.kind === 'abandoned') return release(params)
+  if (conclusion.kind === 'suspended') return suspend(params, conclusion)
   if (conclusion.kind === 'returned') return complete(params, conclusion.output)
   // An error after a shutdown may be its consequence: whoever goes on will see whether it is real.
-  return reason === 'shutdown' ? release(params) : fail(params, conclusion.error)
+  return reason === 'shutdown' ? release(params) : retryOrFail(params, conclusion.error)
 }
 
 /** What the job returned, as it will be stored. An output that its schema refuses is an error of the job. */
@@ -59,6 +65,12 @@ function release(params: ConcludeParams): Ending {
   return ending(params, { kind: 'release' }, { type: 'run:release', runId: id, jobName })
 }
 
+function suspend(params: ConcludeParams, { steps, wakesSeen }: Suspended): Ending {
+  const { id, jobName } = params.run
+  const waitingFor = { kind: 'steps', steps } as const
+  return ending(params, { kind: 'suspend', steps, wakesSeen }, { type: 'run:suspend', runId: id, jobName, waitingFor })
+}
+
 function complete(params: ConcludeParams, output: Json | null): Ending {
   const { engine, run, durationMs } = params
   const shown = isWatched(engine, 'run:complete') ? decodeValue(output) : undefined
@@ -68,6 +80,26 @@ function complete(params: ConcludeParams, output: Json | null): Ending {
     { kind: 'complete', output },
     { type: 'run:complete', ...ids, output: shown, duration: durationMs },
   )
+}
+
+function retryOrFail(params: ConcludeParams, error: unknown): Ending {
+  const { engine, run } = params
+  const policy = engine.jobs.get(run.jobName)?.retry ?? null
+  const { random } = engine.environment
+  const { delayMs, cause } = judged({ policy, attempt: run.attempt - run.attemptBase, error, random })
+  if (delayMs === null) return fail(params, cause)
+  const { message, detail } = describeError(error, params.stepOfError.get(error))
+  const event = { type: 'run:retry', runId: run.id, jobName: run.jobName, byHand: false, error: message } as const
+  return ending(params, { kind: 'retryLater', delayMs, error: message, detail }, event)
+}
+
+/** A policy that throws is an error of the job like any other, and there is nobody left to ask whether to try again. */
+function judged(failed: FailedTry): { readonly delayMs: number | null; readonly cause: unknown } {
+  try {
+    return { delayMs: retryDelayMs(failed), cause: failed.error }
+  } catch (error) {
+    return { delayMs: null, cause: error }
+  }
 }
 
 function fail(params: ConcludeParams, error: unknown): Ending {

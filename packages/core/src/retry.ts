@@ -1,3 +1,5 @@
+import { DurablyError, InvalidOptionError, RetryAfterError, StepError } from './errors'
+
 /** How long a run waits after the n-th crash in a row without progress (n = its new `crashCount`). */
 export const CRASH_BACKOFF = { baseMs: 1000, capMs: 60_000 } as const
 
@@ -5,4 +7,85 @@ export const CRASH_BACKOFF = { baseMs: 1000, capMs: 60_000 } as const
 export function crashBackoffMs(crashCount: number): number {
   if (crashCount <= 1) return 0
   return Math.min(CRASH_BACKOFF.baseMs * 2 ** (crashCount - 1), CRASH_BACKOFF.capMs)
+}
+
+/** When what failed is tried again. Without a policy it is not. */
+export interface RetryPolicy {
+  /** Tries in all, the first one included. */
+  readonly maxAttempts: number
+  /**
+   * Milliseconds until the next try: always the same, growing, or what a function says of the try that failed (the
+   * first is 1) and its error; `null` from it is never again. Default: growing, with its defaults.
+   */
+  readonly delay?: number | GrowingDelay | ((attempt: number, error: unknown) => number | null) | undefined
+}
+
+/** Anything from nothing to `from` after the first failure, to `from * factor` after the second, and so on. */
+export interface GrowingDelay {
+  /** Milliseconds. Default 1000. */
+  readonly from?: number | undefined
+  /** Default 2. */
+  readonly factor?: number | undefined
+  /** Milliseconds that no wait is longer than. Default 60000. */
+  readonly upTo?: number | undefined
+}
+
+/** Trying again would come to the same. Name and code, because a stored error has nothing else left of its class. */
+const USELESS: ReadonlySet<string> = new Set([
+  'PermanentError PERMANENT',
+  'InterruptedError INTERRUPTED',
+  'SerializationError SERIALIZATION',
+  'DuplicateStepError DUPLICATE_STEP',
+  'NestedStepError NESTED_STEP',
+  'PayloadTooLargeError PAYLOAD_TOO_LARGE',
+  'ValidationError VALIDATION',
+  'InvalidOptionError INVALID_OPTION',
+])
+
+export interface FailedTry {
+  readonly policy: RetryPolicy | null
+  /** Which try it was, from 1. */
+  readonly attempt: number
+  readonly error: unknown
+  /** From 0 up to 1. */
+  readonly random: () => number
+}
+
+/** Milliseconds until the next try; `null` when there is none. */
+export function retryDelayMs({ policy, attempt, error, random }: FailedTry): number | null {
+  if (policy === null || attempt >= policy.maxAttempts || USELESS.has(kindOf(error))) return null
+  if (error instanceof RetryAfterError) return error.retryAfterMs
+  const { delay = {} } = policy
+  if (typeof delay === 'number') return delay
+  if (typeof delay === 'function') return askedDelay(delay(attempt, error))
+  const { from = 1000, factor = 2, upTo = 60_000 } = delay
+  return Math.round(random() * Math.min(upTo, from * factor ** (attempt - 1)))
+}
+
+/** Checked where the policy is given: a mistake must not wait for the first failure. */
+export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPolicy {
+  const { maxAttempts, delay } = policy ?? {}
+  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
+    throw new InvalidOptionError(`${what}: retry.maxAttempts must be an integer from 1, not ${String(maxAttempts)}.`)
+  }
+  if (typeof delay === 'function' || delay === undefined) return policy
+  const times = typeof delay === 'number' ? { delay } : delay
+  if (typeof times !== 'object' || times === null) {
+    throw new InvalidOptionError(`${what}: retry.delay must be a number, an object or a function.`)
+  }
+  for (const [name, value] of Object.entries(times)) {
+    if (value === undefined || (Number.isFinite(value) && value >= 0)) continue
+    throw new InvalidOptionError(`${what}: ${name} of retry must be a number from 0, not ${String(value)}.`)
+  }
+  return policy
+}
+
+function askedDelay(answer: number | null): number | null {
+  if (answer === null || (typeof answer === 'number' && answer >= 0 && Number.isFinite(answer))) return answer
+  throw new InvalidOptionError(`retry.delay() must return milliseconds from 0, or null, not ${String(answer)}.`)
+}
+
+function kindOf(error: unknown): string {
+  if (error instanceof StepError) return `${error.originalName} ${error.code}`
+  return error instanceof DurablyError ? `${error.name} ${error.code}` : ''
 }

@@ -16,17 +16,21 @@ const MAX_LENGTH = 4 * 1024 * 1024
 export type StepAnswer = CommitAnswer & { readonly eventSeq?: number }
 
 export interface StepCommit {
-  readonly write: StepWrite
+  /** Rows in their order; more than one when the step goes on in a row of its own. */
+  readonly writes: readonly StepWrite[]
   /** The highest index of a completed step, plus one; `null` leaves it. */
   readonly currentStepIndex: number | null
+  /** Positions of the signals that the rows used up. */
+  readonly consumedSignals: readonly number[]
   /** Stored with the row; emitted by the caller once it is kept. */
   readonly event: EventInput | null
 }
 
 /** Something to persist, in the order in which it happened. */
 interface Piece {
-  readonly step?: StepWrite
+  readonly steps?: readonly StepWrite[]
   readonly currentStepIndex?: number | null
+  readonly consumedSignals?: readonly number[]
   readonly log?: NewLog
   readonly event?: EventInput | null
   readonly resolve?: (answer: StepAnswer) => void
@@ -64,8 +68,8 @@ export class RunWriter {
     this.#params = params
   }
 
-  commitStep({ write, currentStepIndex, event }: StepCommit): Promise<StepAnswer> {
-    return this.#commitNow({ step: write, currentStepIndex, event: this.#stored(event) })
+  commitStep({ writes, currentStepIndex, consumedSignals, event }: StepCommit): Promise<StepAnswer> {
+    return this.#commitNow({ steps: writes, currentStepIndex, consumedSignals, event: this.#stored(event) })
   }
 
   finish(outcome: Outcome): Promise<CommitAnswer> {
@@ -152,10 +156,10 @@ export class RunWriter {
       leaseMs: this.#params.engine.options.leaseMs,
       currentStepIndex: lastOf(pieces.flatMap((piece) => piece.currentStepIndex ?? [])),
       progress,
-      steps: pieces.flatMap((piece) => piece.step ?? []),
+      steps: pieces.flatMap((piece) => piece.steps ?? []),
       logs: pieces.flatMap((piece) => piece.log ?? []),
       events: eventsOf(pieces).map(toTemplate),
-      consumedSignals: [],
+      consumedSignals: pieces.flatMap((piece) => piece.consumedSignals ?? []),
       outcome,
     }
   }
@@ -178,8 +182,9 @@ export class RunWriter {
 
 function countForOneCommit(pieces: readonly Piece[]): number {
   let length = 0
-  const end = pieces.findIndex(({ step, log }, index) => {
-    length += (step?.output?.length ?? 0) + (step?.checkpoint?.length ?? 0) + (log?.data?.length ?? 0)
+  const end = pieces.findIndex(({ steps = [], log }, index) => {
+    for (const { output, checkpoint } of steps) length += (output?.length ?? 0) + (checkpoint?.length ?? 0)
+    length += log?.data?.length ?? 0
     return index === MAX_PIECES || (index > 0 && length > MAX_LENGTH)
   })
   return end === -1 ? pieces.length : end

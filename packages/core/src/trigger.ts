@@ -50,7 +50,8 @@ export async function triggerRuns(engine: Engine, items: readonly TriggerItem[])
   })
 }
 
-async function toNewRun(engine: Engine, { job, payload, options }: TriggerItem): Promise<NewRun> {
+/** Checked and encoded, on its way into the storage. */
+export async function toNewRun(engine: Engine, { job, payload, options }: TriggerItem): Promise<NewRun> {
   refuseBadOptions(options)
   const what = `The payload of job "${job.name}"`
   const { value } = await parseWith(job.input, payload, what)

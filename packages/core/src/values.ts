@@ -1,4 +1,5 @@
-import { describeError, PayloadTooLargeError, SerializationError } from './errors'
+import { describeError } from './describe-error'
+import { PayloadTooLargeError, SerializationError } from './errors'
 import type { Json } from './storage'
 
 const MAX_DEPTH = 64

@@ -9,7 +9,7 @@ import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
 import { createLeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
-import type { OpenBody } from './step-run'
+import type { OpenBody } from './step-scope'
 import type { NextDue, RunRecord } from './storage'
 
 /** What a worker is doing. */
@@ -297,9 +297,9 @@ export class Worker {
     this.#executions.add(execution)
     this.#begun += 1
     if (this.#state !== 'running') execution.interrupt('shutdown', 0)
-    void execution.done.then(() => {
+    void execution.done.then(({ isDueLater }) => {
       this.#executions.delete(execution)
-      this.wake()
+      this.wake(isDueLater)
     })
   }
 

@@ -14,7 +14,7 @@ export const FAULTS = [
 /** A kind of trouble that a call of the storage can meet. */
 export type Fault = (typeof FAULTS)[number]
 
-/** The transitions that the engine can ask for today. */
+/** The transitions that scripts lead to. */
 export const SIMULATED_TRANSITIONS = [
   'enqueue',
   'claim',

@@ -23,13 +23,13 @@ function without(transition: TransitionName, guard: Guard): Lifecycle {
 
 /** Why a transition is not simulated. The storage contract covers its guards. */
 export const NOT_SIMULATED: Readonly<Partial<Record<TransitionName, string>>> = {
-  retryLater: 'no call of the engine: jobs have no retry policy yet',
-  suspend: 'no call of the engine: jobs have no waits yet',
+  retryLater: 'no script has a retry policy: the tests of retries have',
+  suspend: 'no script waits: the tests of waits do',
   park: 'no call of the engine: nothing parks a run yet',
   parkPending: 'no call of the engine: nothing parks a run yet',
   unpark: 'no call of the engine: nothing parks a run yet',
   failParked: 'no call of the engine: nothing parks a run yet',
-  signal: 'no call of the engine: jobs have no signals yet',
+  signal: 'no script takes signals: the tests of waits do',
   assign: 'needs a leader, which one process without a cluster does not have',
   start: 'needs a leader, which one process without a cluster does not have',
   decline: 'needs a leader, which one process without a cluster does not have',

@@ -1,0 +1,110 @@
+import type { EventInput } from './events'
+import type { RecordedStep, StepScope } from './step-scope'
+import type { Json, NewRun, StepKind, StepRecord, StepStatus, StepWrite } from './storage'
+
+/** The row of one ctx call. */
+export interface StepRow {
+  readonly scope: StepScope
+  readonly name: string
+  readonly index: number
+  readonly kind: StepKind
+  /** What a wait waits for. */
+  readonly waitName: string | null
+  readonly rowId: string
+  checkpoint: Json | null
+  readonly startedAt: number
+}
+
+interface NewRowParams extends Pick<StepRow, 'scope' | 'name' | 'index' | 'kind'> {
+  readonly before: RecordedStep | undefined
+  readonly waitName?: string
+}
+
+/** Goes on in the row that is there. */
+export function newRow({ scope, name, index, kind, before, waitName }: NewRowParams): StepRow {
+  const { environment } = scope.engine
+  return {
+    ...{ scope, name, index, kind, waitName: waitName ?? null },
+    rowId: before?.id ?? environment.createId(),
+    checkpoint: before?.checkpoint ?? null,
+    startedAt: environment.clock.monotonic(),
+  }
+}
+
+/** Of a failed row: its failure is no outcome that a later execution has to repeat. */
+export const NO_ATTEMPT = 0
+
+export interface RowResult {
+  readonly attempt?: number
+  readonly event?: EventInput
+  readonly output?: Json | null
+  readonly error?: string
+  readonly errorDetail?: StepRecord['errorDetail']
+  /** Of a wait. */
+  readonly due?: StepWrite['due']
+  readonly child?: NewRun
+  readonly consumedSignals?: readonly number[]
+  /** The row in which the step goes on, after a delay. */
+  readonly next?: { readonly row: RecordedStep; readonly delayMs: number }
+}
+
+export function rowOf(row: StepRow, status: StepStatus, result: RowResult): RecordedStep {
+  return {
+    id: row.rowId,
+    status,
+    attempt: result.attempt ?? row.scope.run.attempt,
+    output: result.output ?? null,
+    error: result.error ?? null,
+    errorDetail: result.errorDetail ?? null,
+    checkpoint: row.checkpoint,
+    dueAt: null,
+    isDue: false,
+  }
+}
+
+/** Writes the call's row, or throws when the lease is lost: the execution is interrupted by then. */
+export async function commitRow(row: StepRow, status: StepStatus, result: RowResult = {}) {
+  const { scope } = row
+  const recorded = rowOf(row, status, result)
+  const { next, event = null, consumedSignals = [] } = result
+  if (status === 'completed') scope.completedSteps = Math.max(scope.completedSteps, row.index + 1)
+  const answer = await scope.writer.commitStep({
+    writes: [
+      toWrite(row, recorded, { due: result.due ?? null, child: result.child ?? null }),
+      ...(next === undefined ? [] : [toWrite(row, next.row, { due: { inMs: next.delayMs }, child: null })]),
+    ],
+    currentStepIndex: status === 'completed' ? scope.completedSteps : null,
+    consumedSignals,
+    event,
+  })
+  if (!answer.kept) throw scope.interruption.cause()
+  return { row: recorded, seq: answer.eventSeq, children: answer.children }
+}
+
+function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {
+  const { dueAt: _dueAt, isDue: _isDue, ...columns } = recorded
+  const { name, index, kind, waitName } = row
+  const durationMs = recorded.status === 'waiting' ? 0 : elapsedMs(row)
+  return { ...columns, name, index, kind, durationMs, due, waitName, child }
+}
+
+/** What is left of a wait, by the storage's own time at the claim. */
+export function leftMs({ run, claimedAt, engine }: StepScope, dueAt: string | null): number {
+  if (dueAt === null || run.heartbeatAt === null) return 0
+  const passedMs = engine.environment.clock.monotonic() - claimedAt
+  return Math.max(0, Date.parse(dueAt) - Date.parse(run.heartbeatAt) - passedMs)
+}
+
+export function elapsedMs({ scope, startedAt }: StepRow): number {
+  return Math.max(0, Math.round(scope.engine.environment.clock.monotonic() - startedAt))
+}
+
+export function idsOf({ scope, name, index }: StepRow) {
+  return { runId: scope.run.id, jobName: scope.run.jobName, stepName: name, stepIndex: index }
+}
+
+/** To tell which step a run failed in. */
+export function remember(scope: StepScope, stepName: string, error: unknown): unknown {
+  scope.stepOfError.set(error, stepName)
+  return error
+}

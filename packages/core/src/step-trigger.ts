@@ -1,0 +1,69 @@
+import { openCall, type CtxCall } from './ctx-call'
+import type { JobDefinition } from './define-job'
+import { InvalidOptionError, StepError } from './errors'
+import type { EventInput } from './events'
+import type { JobHandle } from './job-handle'
+import { commitRow, elapsedMs, idsOf, newRow, remember } from './step-row'
+import { toNewRun, type TriggerOptions } from './trigger'
+import { decodeValue } from './values'
+
+/** A run that a job triggered, for `ctx.wait`. */
+export interface ChildRun<TOutput = unknown> {
+  readonly id: string
+  readonly jobName: string
+  /** Types only. */
+  readonly types?: { readonly output: TOutput }
+}
+
+/** A job as a value, or as a handle of this instance. */
+export type JobRef<TInput, TOutput> =
+  | Pick<JobDefinition<string, TInput, TOutput>, 'name' | 'types'>
+  | Pick<JobHandle<string, TInput, TOutput>, 'name' | 'trigger' | 'wait'>
+
+/** A child belongs to the tenant of its parent. */
+export type ChildOptions = Omit<TriggerOptions, 'tenant'>
+
+export interface TriggerStepParams {
+  readonly call: CtxCall
+  readonly job: { readonly name: string }
+  readonly payload: unknown
+  readonly options: ChildOptions
+}
+
+/** `ctx.trigger`: the run is created in the commit of the step, so there is one however often the step starts. */
+export function triggerStep({ call, job, payload, options }: TriggerStepParams): Promise<ChildRun> {
+  return openCall(call, async (index) => {
+    const { scope, name } = call
+    const { engine, run } = scope
+    const before = scope.recorded.get(name)
+    if (before?.status === 'completed') return childOf(job, decodeValue(before.output))
+    const failed = scope.failed.get(name)
+    if (failed !== undefined && failed.attempt === run.attempt) {
+      throw remember(scope, name, new StepError(name, failed.error ?? '', failed.errorDetail))
+    }
+    const definition = engine.jobs.get(job?.name) ?? definitionIn(job)
+    if (definition === null) {
+      throw new InvalidOptionError(`ctx.trigger("${name}"): this instance has no job "${String(job?.name)}".`)
+    }
+    const item = { job: definition, payload, options: { ...options, tenant: run.tenant } }
+    const child = { ...(await toNewRun(engine, item)), parentRunId: run.id }
+    const row = newRow({ scope, name, index, kind: 'trigger', before })
+    const event: EventInput = { type: 'step:complete', ...idsOf(row), output: child.id, duration: elapsedMs(row) }
+    const { seq, children, row: recorded } = await commitRow(row, 'completed', { child, event })
+    const [id = child.id] = children
+    scope.recorded.set(name, { ...recorded, output: JSON.stringify(id) })
+    if (id === child.id) {
+      engine.events.emit({ type: 'run:trigger', runId: id, jobName: job.name, payload: decodeValue(child.payload) })
+    }
+    engine.events.emit({ ...event, output: id }, seq)
+    return childOf(job, id)
+  })
+}
+
+function childOf({ name }: { readonly name: string }, id: unknown): ChildRun {
+  return { id: String(id), jobName: name }
+}
+
+function definitionIn(job: object): JobDefinition | null {
+  return job !== null && 'execute' in job && 'input' in job ? (job as JobDefinition) : null
+}

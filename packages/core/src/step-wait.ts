@@ -1,0 +1,203 @@
+import { openCall, type CtxCall } from './ctx-call'
+import { askPatiently } from './engine'
+import { describeError } from './describe-error'
+import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError, StepError, TimeoutError } from './errors'
+import type { EventInput } from './events'
+import { isEnded } from './lifecycle'
+import { toRun } from './run'
+import { capability } from './runs'
+import { parseWith, type StandardSchema } from './schema'
+import { commitRow, elapsedMs, idsOf, leftMs, newRow, remember, type RowResult, type StepRow } from './step-row'
+import type { RecordedStep, StepScope } from './step-scope'
+import type { Json, RunRecord, SignalRecord, StepKind, StepWrite, Storage } from './storage'
+import { decodeValue, encodeValue } from './values'
+
+/** What a wait came to: the text of its value, or the error that the job gets. */
+type Found = { readonly output: Json | null } | { readonly error: unknown }
+
+interface WaitKind {
+  readonly kind: StepKind
+  readonly waitName?: string
+  /** When the wait ends by itself, counted from its first call. */
+  readonly due: StepWrite['due']
+  /** What ends it, looked for in the storage; `null` when it has not come. */
+  look(): Promise<(Found & Pick<RowResult, 'consumedSignals'>) | null>
+  /** What the wait comes to when its time is over. */
+  whenDue(): Found
+}
+
+/** The wait is recorded once, so that its end is not computed again by a later execution. */
+function wait<T>(call: CtxCall, wanted: WaitKind): Promise<T> {
+  return openCall({ ...call, isWait: true }, async (index) => {
+    const { scope, name } = call
+    const before = scope.recorded.get(name)
+    if (before?.status === 'completed') return decodeValue(before.output) as T
+    const failed = before === undefined ? scope.failed.get(name) : undefined
+    if (failed !== undefined && failed.attempt === scope.run.attempt) {
+      throw remember(scope, name, new StepError(name, failed.error ?? '', failed.errorDetail))
+    }
+    const row = newRow({ scope, name, index, before, ...wanted })
+    const found = await untilFound(row, wanted, before)
+    return (await recordFound(row, found)) as T
+  })
+}
+
+async function untilFound(row: StepRow, wanted: WaitKind, before: RecordedStep | undefined): Promise<Found> {
+  const { scope, name } = row
+  const { clock } = scope.engine.environment
+  let dueAt = before === undefined ? null : endOf(scope, before)
+  let isRecorded = before !== undefined
+  for (;;) {
+    // Before the look, so that what comes after it is not missed.
+    const wakesSeen = scope.suspension.wakes
+    const found = await wanted.look()
+    if (found !== null) return found
+    if (before?.isDue === true || (dueAt !== null && dueAt <= clock.monotonic())) return wanted.whenDue()
+    if (!isRecorded) {
+      await recordWaiting(row, wanted.due)
+      isRecorded = true
+      dueAt = firstEnd(scope, wanted.due)
+    }
+    await scope.suspension.wait({ name, dueInMs: dueAt === null ? null : dueAt - clock.monotonic(), wakesSeen })
+    if (scope.interruption.reason() !== null) throw scope.interruption.cause()
+  }
+}
+
+async function recordWaiting(row: StepRow, due: StepWrite['due']): Promise<void> {
+  const { scope, name } = row
+  const start: EventInput = { type: 'step:start', ...idsOf(row) }
+  scope.writer.ride(start)
+  const { row: recorded } = await commitRow(row, 'waiting', { due })
+  scope.recorded.set(name, recorded)
+  scope.engine.events.emit(start)
+}
+
+async function recordFound(row: StepRow, found: Found & Pick<RowResult, 'consumedSignals'>): Promise<unknown> {
+  const { scope, name } = row
+  const { consumedSignals = [] } = found
+  if ('error' in found) {
+    const { message, detail } = describeError(found.error, name)
+    const event: EventInput = { type: 'step:fail', ...idsOf(row), error: message }
+    const { seq } = await commitRow(row, 'failed', { error: message, errorDetail: detail, event, consumedSignals })
+    scope.recorded.delete(name)
+    scope.engine.events.emit(event, seq)
+    throw remember(scope, name, found.error)
+  }
+  const { output } = found
+  const event: EventInput = {
+    type: 'step:complete',
+    ...idsOf(row),
+    output: decodeValue(output),
+    duration: elapsedMs(row),
+  }
+  const { row: recorded, seq } = await commitRow(row, 'completed', { output, event, consumedSignals })
+  scope.recorded.set(name, recorded)
+  scope.engine.events.emit(event, seq)
+  return decodeValue(output)
+}
+
+/** By the worker's own clock, from what the storage's said at the claim. */
+function endOf(scope: StepScope, { dueAt }: RecordedStep): number | null {
+  return dueAt === null ? null : scope.engine.environment.clock.monotonic() + leftMs(scope, dueAt)
+}
+
+function firstEnd(scope: StepScope, due: StepWrite['due']): number | null {
+  if (due === null) return null
+  return scope.engine.environment.clock.monotonic() + ('inMs' in due ? due.inMs : leftMs(scope, due.at))
+}
+
+/** `ctx.sleep` */
+export function sleepStep(call: CtxCall, until: number | Date): Promise<void> {
+  const nothing: Found = { output: null }
+  return wait(call, {
+    kind: 'sleep',
+    due: toDue(call.name, until),
+    look: async () => null,
+    whenDue: () => nothing,
+  })
+}
+
+function toDue(name: string, until: number | Date): NonNullable<StepWrite['due']> {
+  if (typeof until === 'number' && until >= 0 && Number.isFinite(until)) return { inMs: Math.ceil(until) }
+  if (until instanceof Date && !Number.isNaN(until.getTime())) return { at: until.toISOString() }
+  throw new InvalidOptionError(`ctx.sleep("${name}") needs milliseconds from 0, or a Date, not ${String(until)}.`)
+}
+
+/** What `ctx.waitFor` waits for. */
+export interface WaitForOptions<TPayload = unknown> {
+  /** What the payload must be; one that it refuses is used up and makes the wait fail. */
+  readonly schema?: StandardSchema<unknown, TPayload> | undefined
+  /** Milliseconds; then the wait fails with a `TimeoutError`. */
+  readonly timeout?: number | undefined
+  /** The name of the signal, where it is not that of the step. */
+  readonly signal?: string | undefined
+}
+
+/** `ctx.waitFor` */
+export function waitForStep<T>(call: CtxCall, options: WaitForOptions<T>): Promise<T> {
+  const { scope, name } = call
+  const { schema, timeout, signal: waitName = name } = options
+  const signals = capability(scope.engine.storage, 'signals', `ctx.waitFor("${name}")`)
+  return wait(call, {
+    kind: 'signal',
+    waitName,
+    due: timeout === undefined ? null : toDue(name, timeout),
+    async look() {
+      const unread = await read(scope, () => signals.getUnread(scope.run.id))
+      const first = unread.find((each) => each.name === waitName && !scope.usedSignals.has(each.position))
+      if (first === undefined) return null
+      // Two waits of one execution may look at the same time.
+      scope.usedSignals.add(first.position)
+      return { ...(await accept(first, schema)), consumedSignals: [first.position] }
+    },
+    whenDue: () => ({ error: new TimeoutError(`No signal "${waitName}" came within ${timeout} ms.`) }),
+  })
+}
+
+async function accept({ name, payload }: SignalRecord, schema: StandardSchema | undefined): Promise<Found> {
+  if (schema === undefined) return { output: payload }
+  const what = `The payload of signal "${name}"`
+  try {
+    const { value } = await parseWith(schema, decodeValue(payload), what)
+    return { output: encodeValue(value, what) }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** `ctx.wait` */
+export function waitForChild<T>(call: CtxCall, child: { readonly id: string }): Promise<T> {
+  const { scope, name } = call
+  if (typeof child?.id !== 'string')
+    throw new InvalidOptionError(`ctx.wait("${name}") needs what ctx.trigger returned.`)
+  return wait(call, {
+    kind: 'child',
+    waitName: child.id,
+    due: null,
+    async look() {
+      const run = await read(scope, (storage) => storage.getRun(child.id))
+      return run === null ? { error: NotFoundError.run(child.id) } : outcomeOf(run, scope.run.id)
+    },
+    whenDue: () => ({ output: null }),
+  })
+}
+
+function outcomeOf(run: RunRecord, parentId: string): Found | null {
+  if (isEnded(run.status)) {
+    const ended = toRun(run)
+    if (ended.status === 'completed') return { output: run.output }
+    if (ended.status === 'failed' || ended.status === 'timed_out') return { error: new RunFailedError(ended) }
+    return { error: new CancelledError(run.id) }
+  }
+  if (run.parentRunId === parentId) return null
+  // Nobody would wake the run that waits.
+  return {
+    error: new InvalidOptionError(
+      `ctx.wait() waits for runs that this run created by ctx.trigger(); ${run.id} is not one of them.`,
+    ),
+  }
+}
+
+function read<T>(scope: StepScope, call: (storage: Storage) => Promise<T>): Promise<T> {
+  return askPatiently({ engine: scope.engine, interruption: scope.interruption, during: 'look for a wait', call })
+}

@@ -1,0 +1,108 @@
+import type { Clock } from './environment'
+
+/** What the run waits for when nothing else is left to do, and what it had heard of when it last looked. */
+export interface Suspended {
+  readonly steps: readonly string[]
+  readonly wakesSeen: number
+}
+
+export interface WaitParams {
+  readonly name: string
+  /** Until the wait ends by itself; `null` for one that only signals and children end. */
+  readonly dueInMs: number | null
+  /** The run's `wakes` before the wait last looked for what it waits for. */
+  readonly wakesSeen: number
+}
+
+interface OpenWait extends WaitParams {
+  readonly end: () => void
+  readonly callOff: () => void
+}
+
+/**
+ * The waits of one execution. While something else is running, a wait ends here, when it is due or the run was woken;
+ * when waits are all that is left, the execution ends and the run waits in the database.
+ */
+export class Suspension {
+  readonly #clock: Clock
+  readonly #openCalls: ReadonlyMap<unknown, unknown>
+  readonly #open = new Map<string, OpenWait>()
+  #suspend: (suspended: Suspended) => void = () => {}
+  #wakes: number
+  #isChecking = false
+  #isOver = false
+  /** Resolves when every ctx call that has not settled is a wait. */
+  readonly reached: Promise<Suspended>
+
+  constructor(clock: Clock, openCalls: ReadonlyMap<unknown, unknown>, wakes: number) {
+    this.#clock = clock
+    this.#openCalls = openCalls
+    this.#wakes = wakes
+    this.reached = new Promise((resolve) => {
+      this.#suspend = resolve
+    })
+  }
+
+  /** How often the run was woken, as far as this execution knows. */
+  get wakes(): number {
+    return this.#wakes
+  }
+
+  isOpen(name: string): boolean {
+    return this.#open.has(name)
+  }
+
+  /** Resolves when it is time to look again; never when the execution ends before. */
+  wait(params: WaitParams): Promise<void> {
+    const { name, dueInMs, wakesSeen } = params
+    if (wakesSeen < this.#wakes) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = () => {
+        this.#open.get(name)?.callOff()
+        this.#open.delete(name)
+        resolve()
+      }
+      const callOff = dueInMs === null ? () => {} : this.#clock.schedule(Math.max(0, dueInMs), end)
+      this.#open.set(name, { ...params, end, callOff })
+      this.check()
+    })
+  }
+
+  /** An answer of the storage told how often the run was woken. */
+  noteWakes(wakes: number): void {
+    if (wakes <= this.#wakes) return
+    this.#wakes = wakes
+    for (const { end, wakesSeen } of [...this.#open.values()]) if (wakesSeen < wakes) end()
+  }
+
+  /** Called whenever a ctx call has settled. What the job does with its result gets a turn of the event loop first. */
+  check(): void {
+    if (this.#isChecking || this.#isOver || !this.#isQuiet()) return
+    this.#isChecking = true
+    this.#clock.schedule(0, () => {
+      this.#isChecking = false
+      if (this.#isOver || !this.#isQuiet()) return
+      const open = [...this.#open.values()]
+      this.#suspend({ steps: open.map(({ name }) => name), wakesSeen: Math.min(this.#wakes, ...open.map(seenBy)) })
+    })
+  }
+
+  /** Nothing suspends any more; who waits has to see for itself that the execution was interrupted. */
+  interrupt(): void {
+    this.#isOver = true
+    for (const { end } of [...this.#open.values()]) end()
+  }
+
+  end(): void {
+    this.#isOver = true
+    for (const { callOff } of this.#open.values()) callOff()
+  }
+
+  #isQuiet(): boolean {
+    return this.#open.size > 0 && this.#open.size === this.#openCalls.size
+  }
+}
+
+function seenBy({ wakesSeen }: OpenWait): number {
+  return wakesSeen
+}

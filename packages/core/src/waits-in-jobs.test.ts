@@ -1,0 +1,273 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { defineJob, type JobContext, type StandardSchema } from './index'
+import { settled } from './testing/fake-clock'
+import { anything, createBench, createMortal, found, recordEvents, type Bench } from './testing/test-bench'
+
+let bench: Bench
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(() => bench.close())
+
+/** Everything that needs no time, the look for waits included. */
+async function quiet(): Promise<void> {
+  await settled()
+  await bench.clock.advance(0)
+}
+
+async function perform(execute: (ctx: JobContext) => unknown) {
+  const durably = bench.open()
+  const events = recordEvents(durably)
+  const job = durably.defineJob({ name: 'job', input: anything }, execute)
+  durably.start()
+  await settled()
+  const { id } = await job.trigger({})
+  await quiet()
+  return { durably, id, job, events, now: async () => found(await durably.getRun(id)) }
+}
+
+describe('ctx.sleep', () => {
+  it('lets the run wait in the database, and goes on when it is time', async () => {
+    const { now, durably, id, events } = await perform(async (ctx) => {
+      await ctx.sleep('an hour', 3_600_000)
+      return 'awake'
+    })
+    expect(await now()).toMatchObject({ status: 'pending', ownerId: null, availableAt: '2030-01-01T01:00:00.000Z' })
+    expect(await durably.explain(id)).toContain('waits for "an hour"')
+    await bench.clock.advance(3_599_999)
+    expect(await now()).toMatchObject({ status: 'pending' })
+    await bench.clock.advance(1)
+    expect(await now()).toMatchObject({ status: 'completed', output: 'awake', attempt: 1 })
+    expect(await durably.getSteps(id)).toMatchObject([{ name: 'an hour', kind: 'sleep', status: 'completed' }])
+    expect(events.filter(({ type }) => type === 'run:suspend')).toMatchObject([
+      { waitingFor: { kind: 'steps', steps: ['an hour'] } },
+    ])
+  })
+
+  it('ends at the instant it was given, and at once when that has passed', async () => {
+    const { now } = await perform(async (ctx) => {
+      await ctx.sleep('past', new Date('2029-01-01'))
+      await ctx.sleep('until', new Date('2030-01-01T00:00:10Z'))
+    })
+    await bench.clock.advance(9999)
+    expect(await now()).toMatchObject({ status: 'pending' })
+    await bench.clock.advance(1)
+    expect(await now()).toMatchObject({ status: 'completed' })
+  })
+
+  it('is not begun anew by another worker', async () => {
+    const mortal = createMortal(bench.storage)
+    const execute = async (ctx: JobContext) => {
+      await Promise.all([ctx.sleep('a minute', 60_000), ctx.run('blocks', () => new Promise(() => {}))])
+    }
+    const first = bench.open({ storage: mortal.storage })
+    const job = first.defineJob({ name: 'job', input: anything }, execute)
+    first.start()
+    await settled()
+    const { id } = await job.trigger({})
+    await quiet()
+    await bench.clock.advance(20_000)
+    mortal.kill()
+    const second = bench.open()
+    let awake = false
+    second.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      await ctx.sleep('a minute', 60_000)
+      awake = true
+    })
+    second.start()
+    await bench.clock.advance(35_000)
+    expect(awake).toBe(false)
+    await bench.clock.advance(6000)
+    expect(awake).toBe(true)
+    expect(await second.getRun(id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('ends here while something else of the run is going on', async () => {
+    const order: string[] = []
+    const { now, events } = await perform(async (ctx) => {
+      await Promise.all([
+        ctx.sleep('short', 1000).then(() => ctx.run('after', () => void order.push('after'))),
+        ctx.run('long', async () => {
+          await new Promise<void>((resolve) => bench.clock.schedule(5000, resolve))
+          order.push('long')
+        }),
+      ])
+    })
+    await bench.clock.advance(5000)
+    expect(order).toEqual(['after', 'long'])
+    expect(await now()).toMatchObject({ status: 'completed' })
+    expect(events.some(({ type }) => type === 'run:suspend')).toBe(false)
+  })
+
+  it('can lose a race', async () => {
+    const { now } = await perform((ctx) =>
+      Promise.race([ctx.sleep('too long', 10_000).then(() => 'late'), ctx.run('quick', () => 'in time')]),
+    )
+    expect(await now()).toMatchObject({ status: 'completed', output: 'in time' })
+  })
+
+  it('is cancelled at once', async () => {
+    const { durably, id, now } = await perform((ctx) => ctx.sleep('long', 10_000))
+    await durably.cancel(id)
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it.each([-1, Number.NaN, new Date('nonsense')])('is refused for %s', async (until) => {
+    const { now } = await perform((ctx) => ctx.sleep('odd', until))
+    expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('ctx.sleep("odd")') })
+  })
+})
+
+describe('ctx.waitFor', () => {
+  const approve = async (ctx: JobContext) => ctx.waitFor('approval')
+
+  it('gets a signal that comes while it waits', async () => {
+    const { durably, id, now } = await perform(approve)
+    expect(await now()).toMatchObject({ status: 'pending', availableAt: null })
+    expect(await durably.signal(id, 'approval', { by: 'ada' })).toEqual({ deduplicated: false })
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'completed', output: { by: 'ada' } })
+  })
+
+  it('gets one that came before, once, in the order of arrival', async () => {
+    const { durably, id, now } = await perform(async (ctx) => {
+      await ctx.sleep('first', 1000)
+      const one = await ctx.waitFor('one', { signal: 'message' })
+      const two = await ctx.waitFor('two', { signal: 'message' })
+      return [one, two]
+    })
+    await durably.signal(id, 'message', 1, { dedupeKey: 'a' })
+    await durably.signal(id, 'message', 2, { dedupeKey: 'b' })
+    expect(await durably.signal(id, 'message', 3, { dedupeKey: 'a' })).toEqual({ deduplicated: true })
+    await bench.clock.advance(1000)
+    expect(await now()).toMatchObject({ status: 'completed', output: [1, 2] })
+  })
+
+  it('gives each of two waits its own', async () => {
+    const { durably, id, now } = await perform((ctx) =>
+      Promise.all([ctx.waitFor('a', { signal: 'message' }), ctx.waitFor('b', { signal: 'message' })]),
+    )
+    await durably.signal(id, 'message', 1)
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'pending' })
+    await durably.signal(id, 'message', 2)
+    await quiet()
+    const { output } = await now()
+    expect([...(output as number[])].sort()).toEqual([1, 2])
+  })
+
+  it('gets one while something else of the run is going on', async () => {
+    const { durably, id, now } = await perform((ctx) =>
+      Promise.race([ctx.waitFor('approval'), ctx.run('long', () => new Promise(() => {}))]).then((value) =>
+        ctx.run('next', () => value),
+      ),
+    )
+    await durably.signal(id, 'approval', 'yes')
+    await settled()
+    expect((await durably.getSteps(id)).map(({ name }) => name)).toContain('next')
+    expect(await now()).toMatchObject({ status: 'running' })
+  })
+
+  it('fails when its time is over, and the job may catch that, also after a crash', async () => {
+    const { now, durably, id } = await perform(async (ctx) => {
+      const answer = await ctx.waitFor('approval', { timeout: 1000 }).catch((error: Error) => error.message)
+      await ctx.sleep('later', 1000)
+      return answer
+    })
+    await bench.clock.advance(2000)
+    expect(await now()).toMatchObject({ status: 'completed', output: 'No signal "approval" came within 1000 ms.' })
+    expect(await durably.getSteps(id)).toMatchObject([{ status: 'failed' }, { status: 'completed' }])
+  })
+
+  it('uses up what its schema refuses, and fails', async () => {
+    const schema: StandardSchema<unknown, number> = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value) =>
+          typeof value === 'number' ? { value: value + 1 } : { issues: [{ message: 'no number' }] },
+      },
+    }
+    const { durably, id, now } = await perform(async (ctx) => {
+      const refused = await ctx.waitFor('first', { schema, signal: 'count' }).catch((error: Error) => error.message)
+      return [refused, await ctx.waitFor('second', { schema, signal: 'count' })]
+    })
+    await durably.signal(id, 'count', 'three')
+    await durably.signal(id, 'count', 3)
+    await quiet()
+    expect(await now()).toMatchObject({
+      status: 'completed',
+      output: [expect.stringContaining('no number'), 4],
+    })
+  })
+
+  it('cannot be signalled when the run has ended, or is not there', async () => {
+    const { durably, id } = await perform(() => 1)
+    await expect(durably.signal(id, 'approval')).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(durably.signal('nobody', 'approval')).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+})
+
+describe('ctx.trigger and ctx.wait', () => {
+  async function family(child: (ctx: JobContext, payload: unknown) => unknown, options: { concurrency?: number } = {}) {
+    const durably = bench.open(options)
+    const childJob = defineJob({ name: 'child', input: anything }, child)
+    durably.register({ childJob })
+    const parent = durably.defineJob({ name: 'parent', input: anything }, async (ctx) => {
+      const run = await ctx.trigger('start', childJob, 20)
+      return { child: run.id, output: await ctx.wait('result', run) }
+    })
+    durably.start()
+    await settled()
+    const { id } = await parent.trigger({})
+    await quiet()
+    await quiet()
+    return { durably, id, now: async () => found(await durably.getRun(id)) }
+  }
+
+  it('hand the output of the child over, with one slot for both', async () => {
+    const { now, durably, id } = await family((_ctx, payload) => Number(payload) + 1)
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'completed', output: { output: 21 } })
+    const [child] = await durably.getRuns({ jobName: 'child' })
+    expect(child).toMatchObject({ parentRunId: id })
+    expect(await durably.getSteps(id)).toMatchObject([{ kind: 'trigger' }, { kind: 'child' }])
+  })
+
+  it('fail when the child fails', async () => {
+    const { now } = await family(() => Promise.reject(new Error('boom')))
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('boom') })
+  })
+
+  it('wait in the database for as long as the child takes', async () => {
+    const { now, durably } = await family((ctx) => ctx.sleep('long', 3_600_000))
+    expect(await now()).toMatchObject({ status: 'pending', waitingFor: { steps: ['result'] } })
+    await bench.clock.advance(3_600_000)
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'completed' })
+    expect(await durably.counts()).toMatchObject({ completed: 2 })
+  })
+
+  it('hear that the child was cancelled', async () => {
+    const { now, durably } = await family((ctx) => ctx.sleep('long', 3_600_000))
+    const [child] = await durably.getRuns({ jobName: 'child' })
+    await durably.cancel(found(child).id)
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('was cancelled') })
+  })
+
+  it('refuse a run that is not a child', async () => {
+    const { durably, id, now } = await perform((ctx) => ctx.sleep('long', 3_600_000))
+    const other = durably.defineJob({ name: 'other', input: anything }, (ctx) => ctx.wait('it', { id, jobName: 'job' }))
+    const run = await other.trigger({})
+    await quiet()
+    expect(await durably.getRun(run.id)).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('ctx.trigger()'),
+    })
+    expect(await now()).toMatchObject({ status: 'pending' })
+  })
+})
