@@ -9,6 +9,8 @@ import { createOpfsFiles } from './opfs-files'
 const DATABASE = 'durably-demo.sqlite3'
 /** Two, so that a short run does not wait for a long one. */
 const CONCURRENCY = 2
+/** Here people kill the worker for the fun of it. */
+const MAX_CRASHES = 100
 
 export interface OpenDemoParams {
   /** Go on in memory when there is no file to be had. */
@@ -23,7 +25,7 @@ export type Demo = Awaited<ReturnType<typeof openDemo>>
 export async function openDemo({ allowMemory, onLeadership }: OpenDemoParams) {
   const config = { databasePath: DATABASE, allowMemory } as const
   const dialect = sqlocal(config)
-  const durably = createDurably({ dialect, concurrency: CONCURRENCY })
+  const durably = createDurably({ dialect, concurrency: CONCURRENCY, maxCrashes: MAX_CRASHES })
   durably.use(withLogPersistence())
   try {
     await durably.migrate()

@@ -147,6 +147,17 @@ describe('a worker that dies', () => {
   })
 })
 
+it('knows a held file by any name', async () => {
+  const file = `folder/größe ${crypto.randomUUID()}.sqlite3`
+  leftovers.push(async () => (await navigator.storage.getDirectory()).removeEntry('folder', { recursive: true }))
+  const holder = open(file)
+  await holder.storage.migrate()
+  const held = await holder.dialect.client.beginTransaction()
+  await held.sql('create table held (id integer)')
+  expect(await codeOf(open(file).storage.migrate())).toBe('STORAGE_HELD')
+  await held.rollback()
+})
+
 it('ends its opening when it is closed', async () => {
   const { storage } = open(newFile())
   const migrated = codeOf(storage.migrate())

@@ -19,6 +19,9 @@ export function obstacleToOpfs(file: string): StorageError | null {
       'this browser has no origin private file system (OPFS) here. Use a current one, outside of private mode.',
     )
   }
+  if (typeof Worker === 'undefined') {
+    return cannotKeep(file, 'SQLite needs a worker of its own, and a shared worker or service worker cannot start one.')
+  }
   if (crossOriginIsolated === false) {
     return cannotKeep(
       file,
@@ -79,7 +82,7 @@ export async function explainTrouble(error: unknown, file: string): Promise<unkn
 
 /** Neither SQLite nor the client knows the connection any more; a new one may. */
 export function isLostConnection(error: unknown): boolean {
-  return error instanceof Error && /SQLITE_IOERR|Driver not initialized/.test(error.message)
+  return error instanceof Error && /SQLITE_(IOERR|CANTOPEN)|Driver not initialized/.test(error.message)
 }
 
 const forMemory = new WeakSet<object>()
@@ -111,7 +114,7 @@ async function isHeld(directory: FileSystemDirectoryHandle, file: string): Promi
 async function isFull(file: string): Promise<boolean> {
   try {
     const directory = await navigator.storage.getDirectory()
-    const { size } = await (await find(directory, file)).getFile()
+    const size = await sizeOf(directory, file)
     // Of its own: another tab may ask at the same time.
     const name = PROBE + crypto.randomUUID()
     const probe = await directory.getFileHandle(name, { create: true })
@@ -128,8 +131,18 @@ async function isFull(file: string): Promise<boolean> {
   }
 }
 
+/** 0 for one that is not there yet. */
+async function sizeOf(directory: FileSystemDirectoryHandle, file: string): Promise<number> {
+  try {
+    return (await (await find(directory, file)).getFile()).size
+  } catch {
+    return 0
+  }
+}
+
+/** By the names that SQLite gives its files: those of a URL. */
 async function find(directory: FileSystemDirectoryHandle, file: string): Promise<FileSystemFileHandle> {
-  const names = file.split('/').filter((name) => name !== '' && name !== '.')
+  const names = new URL(file, 'file://opfs/').pathname.split('/').filter((name) => name !== '')
   const last = names.pop() ?? file
   let folder = directory
   for (const name of names) folder = await folder.getDirectoryHandle(name)

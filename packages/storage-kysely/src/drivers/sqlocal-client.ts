@@ -6,6 +6,9 @@ import { assertKept, failureOf, isFile, NO_BUSY_TIMEOUT } from './sqlocal-kept'
 
 const CLOSING_MS = 5_000
 
+/** Far longer than anything takes: who is not answered by then has no worker any more. */
+const LONGEST_ANSWER_MS = 60_000
+
 /** A client that can be left without asking its worker, which may not answer. */
 class OwnClient extends SQLocalKysely {
   abandon(): void {
@@ -58,9 +61,20 @@ export class OwnConnection implements SqlocalConnection {
     return this.#opening
   }
 
-  answered<T>(answer: Promise<T>): Promise<T> {
+  async answered<T>(answer: Promise<T>): Promise<T> {
     const failure = this.#current === null ? [] : [this.#current.failure]
-    return Promise.race([answer, this.#closed.reached, ...failure])
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        this.drop()
+        reject(new StorageError('STORAGE_UNAVAILABLE', 'The worker of SQLite does not answer any more.'))
+      }, LONGEST_ANSWER_MS)
+    })
+    try {
+      return await Promise.race([answer, this.#closed.reached, silence, ...failure])
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   drop(): void {

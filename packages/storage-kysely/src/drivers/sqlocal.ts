@@ -107,7 +107,15 @@ function createDriver({ connection, lock, turns }: DriverParts): Driver {
     },
     beginTransaction: (open, settings) => asked(open, ({ driver, inner }) => driver.beginTransaction(inner, settings)),
     commitTransaction: (open) => asked(open, ({ driver, inner }) => driver.commitTransaction(inner)),
-    rollbackTransaction: (open) => asked(open, ({ driver, inner }) => driver.rollbackTransaction(inner)),
+    async rollbackTransaction(open) {
+      try {
+        await asked(open, ({ driver, inner }) => driver.rollbackTransaction(inner))
+      } catch (error) {
+        // The worker would wait for the end of this transaction for ever.
+        connection.drop()
+        throw error
+      }
+    },
     async releaseConnection(open) {
       find(open).endTurn()
       taken.delete(open)
