@@ -3,6 +3,7 @@ import { testProject } from './vitest.preset.ts'
 
 const OF_THE_WORKSPACE = [
   'arrows',
+  'browser',
   'changesets',
   'docs-blocks',
   'documented',
@@ -14,7 +15,7 @@ const OF_THE_WORKSPACE = [
   'size',
   'summary',
 ]
-const AFTER_THE_BUILD = ['docs', 'pack', 'smoke']
+const AFTER_THE_BUILD = ['docs', 'pack', 'smoke', 'demo-browser']
 
 function workspaceProject(name: string, files: readonly string[], groupOrder: number) {
   const project = testProject(

@@ -2,7 +2,7 @@ import type { BrowserContext, Page } from 'playwright'
 import { expect, inject } from 'vitest'
 import { openTab } from './demo-page'
 import { type ContextOptions, withBrowser } from './profile'
-import { type BodyStart, witnessBodies } from './witness'
+import { type BodyStart, createWitness } from './witness'
 
 export interface OpenDemo {
   readonly page: Page
@@ -13,10 +13,10 @@ export interface OpenDemo {
 /** Runs `use` with the built demo in a browser of its own, and demands that the console stays empty. */
 export function withDemo(use: (demo: OpenDemo) => Promise<void>, options: ContextOptions = {}): Promise<void> {
   return withBrowser(async (context) => {
-    const seen: BodyStart[] = []
-    await witnessBodies(context, (start) => seen.push(start))
+    const witness = createWitness()
+    await witness.watch(context)
     const { page, complaints } = await openTab(context, inject('demoUrl'))
-    await use({ page, context, seen })
+    await use({ page, context, seen: witness.seen })
     expect(complaints).toEqual([])
   }, options)
 }

@@ -1,9 +1,19 @@
 import type { BrowserContext, Page } from 'playwright'
+import { expect } from 'vitest'
 
 /** A body of the import that began: it opened its part for writing. */
 export interface BodyStart {
   readonly page: Page
   readonly part: number
+}
+
+export interface Witness {
+  readonly seen: readonly BodyStart[]
+  watch(context: BrowserContext): Promise<void>
+  /** Resolves when the body of this part has begun in this page. */
+  began(start: BodyStart): Promise<void>
+  /** The body of this part begins in this page, and gets no further. */
+  hold(start: BodyStart): void
 }
 
 const PART = /orders-(\d{5})\.jsonl$/
@@ -12,17 +22,37 @@ const PART = /orders-(\d{5})\.jsonl$/
  * Sees the bodies of the import start, without a hand in the app: each writes a file of its own. A body goes on when
  * this process knows of it: what dies with a tab or a browser cannot be the witness of a step that was recorded.
  */
-export async function witnessBodies(context: BrowserContext, onStart: (start: BodyStart) => void): Promise<void> {
-  await context.exposeBinding('witnessWrite', ({ page }, name: string) => {
+export function createWitness(): Witness {
+  const seen: BodyStart[] = []
+  const held: BodyStart[] = []
+  const isIn = (starts: readonly BodyStart[], { page, part }: BodyStart) =>
+    starts.some((start) => start.page === page && start.part === part)
+
+  async function onWrite({ page }: { readonly page: Page }, name: string): Promise<void> {
     const part = PART.exec(name)?.[1]
-    if (part !== undefined) onStart({ page, part: Number(part) })
-  })
-  await context.addInitScript(() => {
-    const { createWritable } = FileSystemFileHandle.prototype
-    FileSystemFileHandle.prototype.createWritable = async function (this: FileSystemFileHandle, options) {
-      const witness: (name: string) => Promise<void> = Reflect.get(window, 'witnessWrite')
-      await witness(this.name)
-      return createWritable.call(this, options)
-    }
-  })
+    if (part === undefined) return
+    const start = { page, part: Number(part) }
+    seen.push(start)
+    if (isIn(held, start)) await page.waitForEvent('close', { timeout: 0 })
+  }
+
+  return {
+    seen,
+    async watch(context) {
+      await context.exposeBinding('witnessWrite', onWrite)
+      await context.addInitScript(askBeforeWriting)
+    },
+    began: (start) => expect.poll(() => isIn(seen, start), { interval: 5, timeout: 45_000 }).toBe(true),
+    hold: (start) => void held.push(start),
+  }
+}
+
+/** Runs in the page. */
+function askBeforeWriting(): void {
+  const { createWritable } = FileSystemFileHandle.prototype
+  FileSystemFileHandle.prototype.createWritable = async function (this: FileSystemFileHandle, options) {
+    const witness: (name: string) => Promise<void> = Reflect.get(window, 'witnessWrite')
+    await witness(this.name)
+    return createWritable.call(this, options)
+  }
 }
