@@ -12,6 +12,11 @@ export async function untilInTab(page: Page, fn: (tab: Tab) => boolean, timeout 
   await page.waitForFunction(`(${fn.toString()})(window.tab)`, undefined, { timeout, polling: 50 })
 }
 
+/** How many runs have come to an end, good or bad. */
+export function countEnded(page: Page): Promise<number> {
+  return inTab(page, async ({ durably }) => (await durably.getRuns({ status: ['completed', 'failed'] })).length)
+}
+
 /** What became of every run, by the database and by the witness. */
 export interface Audit {
   readonly statuses: Readonly<Record<string, number>>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CDPSession, Page } from 'playwright'
 import sqlocal from 'sqlocal/vite'
 import { build, preview, type PreviewServer } from 'vite'
-import { launchChromium } from './chromium-process'
+import { type ChromiumProcess, launchChromium } from './chromium-process'
 import type { Settings } from './page/settings'
 
 /** The page that keeps the browser open. */
@@ -22,9 +22,9 @@ export interface Browser {
   open(settings: Partial<Settings> & Pick<Settings, 'file'>): Promise<Page>
   /** Puts another tab in front of it. */
   cover(page: Page): Promise<void>
-  /** Hides a tab and freezes it, as the browser does with one long out of sight. */
+  /** Covers a tab and freezes it, as the browser does with one long out of sight. */
   freeze(page: Page): Promise<void>
-  /** Thaws a tab and shows it. */
+  /** Shows a tab, which thaws it. */
   thaw(page: Page): Promise<void>
   closeTabs(): Promise<void>
   close(): Promise<void>
@@ -32,14 +32,42 @@ export interface Browser {
 
 export async function openBrowser(): Promise<Browser> {
   const folder = mkdtempSync(join(tmpdir(), 'durably-tabs-'))
-  const server = await serve(join(folder, 'site'))
-  const chromium = await launchChromium(join(folder, 'profile'))
-  const base = server.resolvedUrls?.local[0] ?? ''
+  const ends: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+  const close = async () => {
+    for (const end of ends.splice(0).reverse()) await end()
+  }
+  try {
+    const server = await serve(join(folder, 'site'))
+    ends.push(() => server.close())
+    const chromium = await launchChromium(join(folder, 'profile'))
+    ends.push(() => chromium.close())
+    return await browserOf({ chromium, base: server.resolvedUrls?.local[0] ?? '', close })
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+interface BrowserParams {
+  readonly chromium: ChromiumProcess
+  /** The address of the page. */
+  readonly base: string
+  readonly close: () => Promise<void>
+}
+
+async function browserOf({ chromium, base, close }: BrowserParams): Promise<Browser> {
   const session = await chromium.browser.newBrowserCDPSession()
   const newPage = async () => {
     const opened = chromium.context.waitForEvent('page')
     await session.send('Target.createTarget', { url: BLANK, newWindow: true })
     return opened
+  }
+  const covers = new Set<Page>()
+  const cover = async (page: Page) => {
+    await page.bringToFront()
+    const [front] = await Promise.all([chromium.context.waitForEvent('page'), page.evaluate(() => void open(''))])
+    covers.add(front)
+    await front.bringToFront()
   }
   return {
     async open(settings) {
@@ -49,24 +77,17 @@ export async function openBrowser(): Promise<Browser> {
       await page.waitForFunction(() => window.tab !== undefined)
       return page
     },
-    async cover(page) {
-      await page.bringToFront()
-      const [cover] = await Promise.all([chromium.context.waitForEvent('page'), page.evaluate(() => void open(''))])
-      await cover.bringToFront()
+    cover,
+    async freeze(page) {
+      await cover(page)
+      await withSession(page, (own) => own.send('Page.setWebLifecycleState', { state: 'frozen' }))
     },
-    freeze: (page) => withSession(page, (own) => own.send('Page.setWebLifecycleState', { state: 'frozen' })),
-    async thaw(page) {
-      await withSession(page, (own) => own.send('Page.setWebLifecycleState', { state: 'active' }))
-      await page.bringToFront()
-    },
+    // Who is shown is thawed, and hears of both in the same moment.
+    thaw: (page) => page.bringToFront(),
     async closeTabs() {
-      for (const page of chromium.context.pages()) if (page.url() !== BLANK) await page.close()
+      for (const page of chromium.context.pages()) if (covers.delete(page) || page.url() !== BLANK) await page.close()
     },
-    async close() {
-      await chromium.close()
-      await server.close()
-      rmSync(folder, { recursive: true, force: true })
-    },
+    close,
   }
 }
 

@@ -24,3 +24,25 @@ export const hold = defineJob({ name: 'hold', input: z.object({}) }, async (ctx)
     return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   })
 })
+
+/** What becomes of the long steps of this tab. */
+export const lingering = {
+  /** Why each of them was to end. */
+  aborts: [] as string[],
+  /** Lets them return. */
+  end: () => {},
+}
+
+const ended = new Promise<void>((resolve) => {
+  lingering.end = resolve
+})
+
+/** A long step that ends when it is told to, whatever its signal says. */
+export const linger = defineJob({ name: 'linger', input: z.object({ once: z.boolean() }) }, async (ctx, { once }) => {
+  await ctx.run('long', { once }, async ({ signal }) => {
+    testify(ctx.runId, 'long')
+    signal.addEventListener('abort', () => lingering.aborts.push(String(signal.reason)))
+    await ended
+    return TAB
+  })
+})

@@ -1,7 +1,7 @@
 import { createDurably, createMemoryStorage } from '@coji/durably'
 import { withTabLeader } from '@coji/durably/plugins'
 import { sqlocal } from '@coji/durably/sqlocal'
-import { hold, work } from './jobs'
+import { hold, linger, lingering, work } from './jobs'
 import { settingsFrom } from './settings'
 import { readWitness, TAB } from './witness'
 
@@ -9,6 +9,7 @@ const settings = settingsFrom(new URL(location.href))
 const errors: string[] = []
 const heard: string[] = []
 const tenures: boolean[] = []
+const troubles: string[] = []
 
 const instance = createDurably({
   dialect: sqlocal(settings.file),
@@ -31,6 +32,7 @@ instance.onError((error, during) => errors.push(`${during}: ${String(error)}`))
 for (const type of ['run:trigger', 'run:complete', 'run:fail', 'run:cancel', 'worker:lease-lost'] as const) {
   instance.on(type, ({ runId }) => heard.push(`${type} ${runId}`))
 }
+instance.on('worker:error', ({ during, code }) => troubles.push(`${during}: ${code}`))
 
 let fileHold: FileHold | null = null
 
@@ -46,13 +48,16 @@ function writeNothing(db: Pick<typeof instance.db, 'updateTable'>): Promise<unkn
 const tab = {
   name: TAB,
   durably: instance,
-  jobs: instance.register({ work, hold }),
+  jobs: instance.register({ work, hold, linger }),
   /** What `onError` was told. */
   errors,
+  /** Each `worker:error`, as `during: code`. */
+  troubles,
   /** Events, as `type id`. */
   heard,
   /** What `onLeadership` was told. */
   tenures,
+  lingering,
   isLeader: () => tenures.at(-1) === true,
   readWitness,
   /** False while somebody else holds the file. */
@@ -71,9 +76,16 @@ const tab = {
   async letGoOfFile() {
     await fileHold?.rollback().execute()
   },
-  /** What `use()` says to the plugin where this page lacks something. */
-  useElsewhere() {
-    createDurably({ storage: createMemoryStorage() }).use(withTabLeader())
+  /** Runs a job as a page does that has just been loaded, in memory. */
+  async workElsewhere() {
+    const told: unknown[] = []
+    const elsewhere = createDurably({ storage: createMemoryStorage(), logger: null })
+    elsewhere.onError((error) => told.push(error instanceof Error && 'code' in error ? error.code : error))
+    elsewhere.use(withTabLeader({ onLeadership: (isLeader) => told.push(isLeader) }))
+    elsewhere.start()
+    const { output } = await elsewhere.register({ work }).work.triggerAndWait({ steps: 1, ms: 0 })
+    await elsewhere.close()
+    return { output, told }
   },
 }
 
