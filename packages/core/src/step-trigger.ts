@@ -20,8 +20,11 @@ export type JobRef<TInput, TOutput> =
   | Pick<JobDefinition<string, TInput, TOutput>, 'name' | 'types'>
   | Pick<JobHandle<string, TInput, TOutput>, 'name' | 'trigger' | 'wait'>
 
-/** A child belongs to the tenant of its parent. */
-export type ChildOptions = Omit<TriggerOptions, 'tenant'>
+/**
+ * A child belongs to the tenant of its parent. A key that is taken hands back its run: a refusal would come with the
+ * commit of the step, too late for the job to deal with.
+ */
+export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict'>
 
 export interface TriggerStepParams {
   readonly call: CtxCall
@@ -45,7 +48,8 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     if (definition === null) {
       throw new InvalidOptionError(`ctx.trigger("${name}"): this instance has no job "${String(job?.name)}".`)
     }
-    const item = { job: definition, payload, options: { ...options, tenant: run.tenant } }
+    const own = { tenant: run.tenant, onConflict: 'return' } as const
+    const item = { job: definition, payload, options: { ...options, ...own } }
     const child = { ...(await toNewRun(engine, item)), parentRunId: run.id }
     const row = newRow({ scope, name, index, kind: 'trigger', before })
     const event: EventInput = { type: 'step:complete', ...idsOf(row), output: child.id, duration: elapsedMs(row) }

@@ -259,6 +259,25 @@ describe('ctx.trigger and ctx.wait', () => {
     expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('was cancelled') })
   })
 
+  it('get the run that has the key already, and refuse to wait for a stranger', async () => {
+    const durably = bench.open({ concurrency: 2 })
+    const child = defineJob({ name: 'child', input: anything }, (ctx) => ctx.sleep('long', 60_000))
+    const handle = durably.register({ child }).child
+    const parent = durably.defineJob({ name: 'parent', input: anything }, async (ctx) => {
+      const run = await ctx.trigger('start', child, 2, { idempotencyKey: 'key' })
+      const waited = await ctx.wait('result', run).catch((error: Error) => error.message)
+      return [run.id, waited]
+    })
+    const first = await handle.trigger(1, { idempotencyKey: 'key' })
+    durably.start()
+    const { id } = await parent.trigger({})
+    await quiet()
+    expect(await durably.getRun(id)).toMatchObject({
+      status: 'completed',
+      output: [first.id, expect.stringContaining('not one of them')],
+    })
+  })
+
   it('refuse a run that is not a child', async () => {
     const { durably, id, now } = await perform((ctx) => ctx.sleep('long', 3_600_000))
     const other = durably.defineJob({ name: 'other', input: anything }, (ctx) => ctx.wait('it', { id, jobName: 'job' }))
