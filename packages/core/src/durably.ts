@@ -1,4 +1,5 @@
 import { createBreath } from './breath'
+import { runTransaction } from './caller-transaction'
 import { createRunCommands, type RunCommands } from './commands'
 import type { JobContext } from './context'
 import { defineJob, type JobDefinition, type JobOptions } from './define-job'
@@ -70,6 +71,12 @@ export interface Durably extends RunReads, RunCommands {
   wake(): void
   /** Executes what is due and returns: for serverless functions, cron and tests. */
   runUntilIdle(options?: DrainOptions): Promise<DrainResult>
+  /**
+   * A transaction on the database of durably, for rows of the application and runs that go with them
+   * (`trigger(payload, { transaction })`). Everything else of durably waits on databases with one connection: await
+   * nothing but the transaction in it.
+   */
+  transaction<T>(body: (transaction: unknown) => Promise<T>): Promise<T>
   /** Takes back the runs of a worker at once. The caller swears that no process with this id is alive. */
   recover(options: { readonly workerId: string }): Promise<number>
   health(): Health
@@ -95,7 +102,8 @@ export function createDurably(options: DurablyOptions): Durably {
   const waits = new Waits(engine)
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
-  const { trigger, disconnect } = connect({ engine, worker, waits, isClosed: () => closing !== null })
+  const isClosed = () => closing !== null
+  const { trigger, disconnect } = connect({ engine, worker, waits, isClosed })
 
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookNow() : worker.wake())
@@ -129,6 +137,7 @@ export function createDurably(options: DurablyOptions): Durably {
       worker.refuseOwnBody('runUntilIdle()')
       return worker.drain(drainOptions)
     },
+    transaction: (body) => runTransaction({ engine, body, isClosed, onCommitted: () => worker.wake(true) }),
     async recover({ workerId }) {
       if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
       return (await worker.recoverFrom(workerId)).length
@@ -199,6 +208,8 @@ function connect({ engine, worker, waits, isClosed }: Parts & { isClosed(): bool
       const runs = await triggerRuns(engine, items).finally(() => {
         triggering -= 1
       })
+      // What is not committed yet cannot be found.
+      if (items.some(({ options }) => options.transaction !== undefined)) return runs
       worker.wake(items.some(({ options: { delay, runAt } }) => delay !== undefined || runAt !== undefined))
       return runs
     },
@@ -292,6 +303,7 @@ function createEngine(options: DurablyOptions, reportError: Engine['reportError'
     events: createEmitter(environment.clock, (error, type) => reportError(error, `listener of ${type}`)),
     breathe: createBreath(environment.clock),
     reportError,
+    openTransactions: new WeakMap(),
     trouble: null,
   }
 }

@@ -1,3 +1,4 @@
+import type { OpenTransactions } from './caller-transaction'
 import type { JobDefinition } from './define-job'
 import { toInstant, type Environment } from './environment'
 import { describeError } from './describe-error'
@@ -33,6 +34,7 @@ export interface Engine {
   readonly jobs: Map<string, JobDefinition>
   readonly plugins: Plugins
   readonly events: Emitter
+  readonly openTransactions: OpenTransactions
   /** Awaited between two pieces of work, so that the rest of the process gets its turn. */
   breathe(): Promise<void> | undefined
   /** Tells `onError` and the logger; never throws. */

@@ -24,7 +24,7 @@ export type JobRef<TInput, TOutput> =
  * A child belongs to the tenant of its parent. A key that is taken hands back its run: a refusal would come with the
  * commit of the step, too late for the job to deal with.
  */
-export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict'>
+export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict' | 'transaction'>
 
 export interface TriggerStepParams {
   readonly call: CtxCall

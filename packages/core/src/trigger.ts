@@ -1,3 +1,4 @@
+import { commonTransaction, enqueueIn } from './caller-transaction'
 import type { JobDefinition } from './define-job'
 import { recorded, troubleDelayMs, type Engine } from './engine'
 import { ConflictError, DurablyError, InvalidOptionError, refuseBadText, UnknownOutcomeError } from './errors'
@@ -27,6 +28,11 @@ export interface TriggerOptions {
   /** Higher starts first. Default 0. */
   readonly priority?: number | undefined
   readonly tenant?: string | undefined
+  /**
+   * A transaction of the caller's on the database of durably (Kysely's `trx`): the run is created with it or not at
+   * all. A worker of this process hears of it by polling, unless the transaction is one of `durably.transaction()`.
+   */
+  readonly transaction?: unknown
   /** For `getRuns({ labels })`. Up to 32. */
   readonly labels?: Readonly<Record<string, string>> | undefined
 }
@@ -42,12 +48,15 @@ export async function triggerRuns(engine: Engine, items: readonly TriggerItem[])
   const runs: NewRun[] = []
   for (const item of items) runs.push(await toNewRun(engine, item))
   if (runs.length === 0) return []
-  const answers = await enqueueSurely(engine, runs)
-  return answers.map((answer, index) => {
-    const wanted = runs[index] as NewRun
-    announce(engine, answer, wanted)
-    return { ...toRun(answer.run), deduplicated: !answer.created }
-  })
+  const transaction = commonTransaction(items.map(({ options }) => options.transaction))
+  const answers = await (transaction === null ? enqueueSurely(engine, runs) : enqueueIn(engine, transaction, runs))
+  const announceAll = () => {
+    for (const [index, answer] of answers.entries()) announce(engine, answer, runs[index] as NewRun)
+  }
+  // Of a transaction that is not durably's own nobody says when, or whether, it is committed.
+  if (transaction === null) announceAll()
+  else engine.openTransactions.get(transaction)?.push(announceAll)
+  return answers.map(({ run, created }) => ({ ...toRun(run), deduplicated: !created }))
 }
 
 /** Checked and encoded, on its way into the storage. */

@@ -6,7 +6,7 @@ import {
   type DurablyDatabase,
   type KyselyStorage,
 } from '@coji/durably-storage-kysely'
-import type { Dialect, Kysely } from 'kysely'
+import type { Dialect, Kysely, Transaction } from 'kysely'
 
 /** An instance on a SQL database. Everything of core's `DurablyOptions` applies, with a database for `storage`. */
 export type DatabaseOptions<DB = DurablyDatabase> = Omit<DurablyOptions, 'storage'> & {
@@ -33,6 +33,7 @@ export interface SqlDurably<DB = DurablyDatabase> extends Durably {
   /** The Kysely instance durably works with, also for the application's own tables. */
   readonly db: Kysely<DB>
   readonly storage: KyselyStorage<DB>
+  transaction<T>(body: (transaction: Transaction<DB>) => Promise<T>): Promise<T>
   use(plugin: Plugin): SqlDurably<DB>
 }
 

@@ -1,0 +1,91 @@
+import { sql } from 'kysely'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createDurably, createMemoryStorage, type SqlDurably } from '../src/index'
+import { DATABASES, LIBSQL, newFile, openMigrated } from './databases'
+
+const payload = z.object({ order: z.number() })
+
+async function openShop(durably: SqlDurably) {
+  await sql`create table orders (id integer primary key)`.execute(durably.db)
+  const triggered: string[] = []
+  durably.on('run:trigger', ({ runId }) => triggered.push(runId))
+  const ship = durably.defineJob({ name: 'ship', input: payload }, (_ctx, { order }) => `shipped ${order}`)
+  const orders = async () =>
+    (await sql<{ id: number }>`select id from orders`.execute(durably.db)).rows.map(({ id }) => id)
+  return { durably, ship, triggered, orders }
+}
+
+describe.each(DATABASES)('a transaction of the caller on $name', ({ dialect }) => {
+  it('keeps a row of the application and the run that belongs to it', async () => {
+    const { durably, ship, triggered, orders } = await openShop(await openMigrated(dialect(newFile())))
+    const run = await durably.transaction(async (transaction) => {
+      await sql`insert into orders (id) values (1)`.execute(transaction)
+      const created = await ship.trigger({ order: 1 }, { transaction, labels: { kind: 'order' } })
+      expect(triggered).toEqual([])
+      return created
+    })
+    expect(triggered).toEqual([run.id])
+    expect(await orders()).toEqual([1])
+    await durably.runUntilIdle()
+    expect(await ship.getRun(run.id)).toMatchObject({
+      status: 'completed',
+      output: 'shipped 1',
+      labels: { kind: 'order' },
+    })
+  })
+
+  it('leaves neither when it is rolled back', async () => {
+    const { durably, ship, triggered, orders } = await openShop(await openMigrated(dialect(newFile())))
+    let id = ''
+    const failing = durably.transaction(async (transaction) => {
+      await sql`insert into orders (id) values (1)`.execute(transaction)
+      id = (await ship.trigger({ order: 1 }, { transaction })).id
+      throw new Error('no stock')
+    })
+    await expect(failing).rejects.toThrow('no stock')
+    expect(triggered).toEqual([])
+    expect(await orders()).toEqual([])
+    expect(await ship.getRun(id)).toBe(null)
+    expect(await durably.counts()).toMatchObject({ pending: 0 })
+  })
+
+  it('can be one that the application began itself', async () => {
+    const { durably, ship, triggered } = await openShop(await openMigrated(dialect(newFile())))
+    await durably.db.transaction().execute(async (transaction) => {
+      await sql`insert into orders (id) values (1)`.execute(transaction)
+      await ship.batchTrigger([
+        { payload: { order: 1 }, options: { transaction, idempotencyKey: 'one' } },
+        { payload: { order: 1 }, options: { transaction, idempotencyKey: 'one' } },
+      ])
+    })
+    expect(triggered).toEqual([])
+    await durably.runUntilIdle()
+    expect(await durably.counts()).toMatchObject({ completed: 1 })
+  })
+
+  it('wakes a worker when it has been committed', async () => {
+    const { durably, ship } = await openShop(await openMigrated(dialect(newFile()), { pollingInterval: 600_000 }))
+    durably.start()
+    const { id } = await durably.transaction((transaction) => ship.trigger({ order: 1 }, { transaction }))
+    await expect(ship.wait(id)).resolves.toEqual({ id, output: 'shipped 1' })
+  })
+})
+
+describe('transactions that make no sense', () => {
+  it('are refused', async () => {
+    const { durably, ship } = await openShop(await openMigrated(LIBSQL.dialect(newFile())))
+    await expect(ship.trigger({ order: 1 }, { transaction: 'yes' })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    const mixed = durably.transaction((transaction) =>
+      ship.batchTrigger([{ payload: { order: 1 }, options: { transaction } }, { payload: { order: 2 } }]),
+    )
+    await expect(mixed).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    expect(await durably.counts()).toMatchObject({ pending: 0 })
+  })
+
+  it('are told of on a storage that has none', async () => {
+    const durably = createDurably({ storage: createMemoryStorage(), logger: null })
+    await expect(durably.transaction(async () => 1)).rejects.toMatchObject({ code: 'CAPABILITY_MISSING' })
+    await durably.close()
+  })
+})
