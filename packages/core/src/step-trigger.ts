@@ -1,9 +1,9 @@
 import { openCall, type CtxCall } from './ctx-call'
 import type { JobDefinition } from './define-job'
-import { InvalidOptionError, StepError } from './errors'
+import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import type { JobHandle } from './job-handle'
-import { commitRow, elapsedMs, idsOf, newRow, remember } from './step-row'
+import { commitRow, elapsedMs, idsOf, newRow } from './step-row'
 import { toNewRun, type TriggerOptions } from './trigger'
 import { decodeValue } from './values'
 
@@ -40,10 +40,6 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     const { engine, run } = scope
     const before = scope.recorded.get(name)
     if (before?.status === 'completed') return childOf(job, decodeValue(before.output))
-    const failed = scope.failed.get(name)
-    if (failed !== undefined && failed.attempt === run.attempt) {
-      throw remember(scope, name, new StepError(name, failed.error ?? '', failed.errorDetail))
-    }
     const definition = engine.jobs.get(job?.name) ?? definitionIn(job)
     if (definition === null) {
       throw new InvalidOptionError(`ctx.trigger("${name}"): this instance has no job "${String(job?.name)}".`)

@@ -48,10 +48,6 @@ export class Suspension {
     return this.#wakes
   }
 
-  isOpen(name: string): boolean {
-    return this.#open.has(name)
-  }
-
   /** Resolves when it is time to look again; never when the execution ends before. */
   wait(params: WaitParams): Promise<void> {
     const { name, dueInMs, wakesSeen } = params
