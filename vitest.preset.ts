@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { defineProject } from 'vitest/config'
 
 const conditions = ['@coji/durably-source']
@@ -7,6 +8,12 @@ export function testProject(name: string, include: readonly string[] = ['src/**/
   return defineProject({
     resolve: { conditions: [...conditions, 'module', 'node', 'development|production'] },
     ssr: { resolve: { conditions: [...conditions, 'module', 'node', 'development|production'] } },
-    test: { name, include: [...include], environment: 'node', restoreMocks: true },
+    test: {
+      name,
+      include: [...include],
+      environment: 'node',
+      restoreMocks: true,
+      globalSetup: [fileURLToPath(new URL('./test/postgres-setup.ts', import.meta.url))],
+    },
   })
 }
