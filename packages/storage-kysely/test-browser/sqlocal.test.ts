@@ -2,28 +2,36 @@ import { createDurably, type StorageError } from '@coji/durably-core'
 import { newRun } from '@coji/durably-core/testing'
 import { sql } from 'kysely'
 import { SQLocalKysely } from 'sqlocal/kysely'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it, type TestContext } from 'vitest'
 import { sqlocal } from '../src/drivers/sqlocal'
-import { createKyselyStorage } from '../src/kysely-storage'
+import { createKyselyStorage, type KyselyStorage } from '../src/kysely-storage'
 import { killWorker, removeFile } from './contract-setup'
 
-const leftovers: (() => unknown)[] = []
-
-afterEach(async () => {
-  for (const clean of leftovers.splice(0).reverse()) await clean()
-})
-
-function newFile(): string {
-  const file = `sqlocal-${crypto.randomUUID()}.sqlite3`
-  leftovers.push(() => removeFile(file))
-  return file
+/** What a test opens, closed when it is over; several tests wait at the same time. */
+function newFolder({ onTestFinished }: TestContext) {
+  const leftovers: (() => unknown)[] = []
+  onTestFinished(async () => {
+    for (const clean of leftovers.reverse()) await clean()
+  })
+  return {
+    leftovers,
+    newFile(): string {
+      const file = `sqlocal-${crypto.randomUUID()}.sqlite3`
+      leftovers.push(() => removeFile(file))
+      return file
+    },
+    open(file: string): Opened {
+      const dialect = sqlocal(file)
+      const storage = createKyselyStorage({ dialect })
+      leftovers.push(() => storage.close())
+      return { dialect, storage }
+    },
+  }
 }
 
-function open(file: string) {
-  const dialect = sqlocal(file)
-  const storage = createKyselyStorage({ dialect })
-  leftovers.push(() => storage.close())
-  return { dialect, storage }
+interface Opened {
+  readonly dialect: ReturnType<typeof sqlocal>
+  readonly storage: KyselyStorage
 }
 
 const anything = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const
@@ -35,8 +43,9 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   )
 }
 
-describe('clients that the application made', () => {
-  it.each(['bare dialect', 'given client'])('work: %s', async (kind) => {
+describe.concurrent('clients that the application made', () => {
+  it.for(['bare dialect', 'given client'])('work: %s', async (kind, test) => {
+    const { leftovers, newFile } = newFolder(test)
     const client = new SQLocalKysely(newFile())
     const dialect = kind === 'bare dialect' ? client.dialect : sqlocal({ client })
     const durably = createDurably({ storage: createKyselyStorage({ dialect }) })
@@ -48,7 +57,8 @@ describe('clients that the application made', () => {
     expect(await job.getRun(run.id)).toMatchObject({ status: 'completed', output: 2 })
   })
 
-  it.each(['bare dialect', 'given client'])('are refused where they turned to memory: %s', async (kind) => {
+  it.for(['bare dialect', 'given client'])('are refused where they turned to memory: %s', async (kind, test) => {
+    const { leftovers, newFile, open } = newFolder(test)
     const file = newFile()
     const { client: holder } = open(file).dialect
     const held = await holder.beginTransaction()
@@ -62,8 +72,9 @@ describe('clients that the application made', () => {
   })
 })
 
-describe('one file in several tabs', () => {
-  it('is used in turns: nothing is sent while another has its turn', async () => {
+describe.concurrent('one file in several tabs', () => {
+  it('is used in turns: nothing is sent while another has its turn', async (test) => {
+    const { newFile, open } = newFolder(test)
     const file = newFile()
     const { dialect, storage } = open(file)
     await storage.migrate()
@@ -93,7 +104,8 @@ describe('one file in several tabs', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('is STORAGE_HELD while another holds it, and fine afterwards', async () => {
+  it('is STORAGE_HELD while another holds it, and fine afterwards', async (test) => {
+    const { newFile, open } = newFolder(test)
     const file = newFile()
     const [first, second] = [open(file), open(file)]
     await first.storage.migrate()
@@ -106,7 +118,8 @@ describe('one file in several tabs', () => {
     expect(await second.storage.enqueue([newRun()])).toHaveLength(1)
   })
 
-  it('does not wait for ever for one that was frozen at its turn', async () => {
+  it('does not wait for ever for one that was frozen at its turn', async (test) => {
+    const { newFile, open } = newFolder(test)
     const file = newFile()
     const { storage } = open(file)
     await storage.migrate()
@@ -115,7 +128,8 @@ describe('one file in several tabs', () => {
     expect(await frozen).toBe('robbed')
   })
 
-  it('is given back by a transaction that fails', async () => {
+  it('is given back by a transaction that fails', async (test) => {
+    const { newFile, open } = newFolder(test)
     const { storage } = open(newFile())
     await storage.migrate()
     await expect(storage.db.transaction().execute((trx) => sql`select nonsense`.execute(trx))).rejects.toThrow()
@@ -123,7 +137,8 @@ describe('one file in several tabs', () => {
   })
 })
 
-it('opens the file again when its worker has died', async () => {
+it.concurrent('opens the file again when its worker has died', async (test) => {
+  const { newFile, open } = newFolder(test)
   const { dialect, storage } = open(newFile())
   await storage.migrate()
   await storage.enqueue([newRun()])
@@ -131,15 +146,16 @@ it('opens the file again when its worker has died', async () => {
   expect(await storage.counts({})).toMatchObject({ pending: 1 })
 })
 
-describe('a worker that dies', () => {
+describe.concurrent('a worker that dies', () => {
   const work = {
-    'a query of the application': ({ storage }: ReturnType<typeof open>) => sql`select 1`.execute(storage.db),
-    'a transaction of the application': ({ storage }: ReturnType<typeof open>) =>
+    'a query of the application': ({ storage }: Opened) => sql`select 1`.execute(storage.db),
+    'a transaction of the application': ({ storage }: Opened) =>
       storage.db.transaction().execute((trx) => sql`select 1`.execute(trx)),
-    'a call of durably': ({ storage }: ReturnType<typeof open>) => storage.counts({}),
+    'a call of durably': ({ storage }: Opened) => storage.counts({}),
   }
 
-  it.each(Object.entries(work))('ends %s, and the next one works', async (_, call) => {
+  it.for(Object.entries(work))('ends %s, and the next one works', async ([, call], test) => {
+    const { newFile, open } = newFolder(test)
     const opened = open(newFile())
     await opened.storage.migrate()
     const worker = opened.dialect.client['processor'] as Worker
@@ -148,7 +164,8 @@ describe('a worker that dies', () => {
     expect(await codeOf(call(opened))).toBe('no error')
   })
 
-  it('ends calls and the closing of a client that the application made', async () => {
+  it('ends calls and the closing of a client that the application made', async (test) => {
+    const { newFile } = newFolder(test)
     const client = new SQLocalKysely(newFile())
     const storage = createKyselyStorage({ dialect: sqlocal({ client }) })
     await storage.migrate()
@@ -159,7 +176,8 @@ describe('a worker that dies', () => {
   })
 })
 
-it('knows a held file by any name', async () => {
+it.concurrent('knows a held file by any name', async (test) => {
+  const { leftovers, open } = newFolder(test)
   const file = `folder/größe ${crypto.randomUUID()}.sqlite3`
   leftovers.push(async () => (await navigator.storage.getDirectory()).removeEntry('folder', { recursive: true }))
   const holder = open(file)
@@ -170,7 +188,8 @@ it('knows a held file by any name', async () => {
   await held.rollback()
 })
 
-it('ends its opening when it is closed', async () => {
+it.concurrent('ends its opening when it is closed', async (test) => {
+  const { newFile, open } = newFolder(test)
   const { storage } = open(newFile())
   const migrated = codeOf(storage.migrate())
   await storage.close()
@@ -178,7 +197,8 @@ it('ends its opening when it is closed', async () => {
   expect(await codeOf(storage.counts({}))).toBe('STORAGE_CLOSED')
 })
 
-it('does not put memory in the place of a file that another tab holds', async () => {
+it.concurrent('does not put memory in the place of a file that another tab holds', async (test) => {
+  const { leftovers, newFile, open } = newFolder(test)
   const file = newFile()
   const holder = open(file)
   await holder.storage.migrate()
@@ -191,7 +211,8 @@ it('does not put memory in the place of a file that another tab holds', async ()
   expect(await codeOf(storage.migrate())).toBe('no error')
 })
 
-it('opens nothing before it is used, and nothing after it was closed', async () => {
+it.concurrent('opens nothing before it is used, and nothing after it was closed', async (test) => {
+  const { newFile, open } = newFolder(test)
   const file = newFile()
   const { storage } = open(file)
   const directory = await navigator.storage.getDirectory()

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { sql } from 'kysely'
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, type TestContext } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { claim, COMPLETE, newCommit, newRun, newStep, startRun } from './builders'
-import { DATABASES, type OpenDatabase, type TestDatabase } from './databases'
+import { DATABASES, type TestDatabase } from './databases'
 import { buildPrograms, finished, startProgram } from './programs'
 
 /** Those that live in a file of this machine. */
@@ -11,31 +11,27 @@ const FILES = DATABASES.filter(({ name }) => name !== 'libsql-http')
 
 beforeAll(buildPrograms)
 
-for (const database of FILES) {
-  describe(database.name, () => {
-    const storages: KyselyStorage[] = []
-    const files: OpenDatabase[] = []
-
-    afterEach(async () => {
-      for (const storage of storages.splice(0)) await storage.close()
-      for (const file of files.splice(0)) await file.dispose()
-    })
-
-    async function open(): Promise<KyselyStorage> {
-      const file = files[0] ?? (await openFile(database))
-      if (files.length === 0) files.push(file)
+/** A file of a test's own: much of what happens here is waiting, and the tests do it at the same time. */
+async function newFile(database: TestDatabase, { onTestFinished }: TestContext) {
+  const file = await database.open()
+  const storages: KyselyStorage[] = []
+  onTestFinished(async () => {
+    for (const storage of storages) await storage.close()
+    await file.dispose()
+  })
+  return {
+    async open(): Promise<KyselyStorage> {
       const storage = createKyselyStorage({ dialect: file.connect(), durability: 'fast' })
       storages.push(storage)
       await storage.migrate()
       return storage
-    }
-
+    },
     /**
      * The application's own connection to the same file, in a process of its own: locks of a file belong to a process,
      * and the SQLite of another library in this one would not see them.
      */
-    async function holdLock(): Promise<() => Promise<void>> {
-      const child = startProgram('hold-lock', [files[0]?.file ?? ''])
+    async holdLock(): Promise<() => Promise<void>> {
+      const child = startProgram('hold-lock', [file.file])
       if (child.stdout === null) throw new Error('The program has no output.')
       await once(child.stdout, 'data')
       return async () => {
@@ -43,9 +39,14 @@ for (const database of FILES) {
         child.stdin?.write('go on')
         await closed
       }
-    }
+    },
+  }
+}
 
-    it("waits for the application's own write lock, and goes on after it", async () => {
+for (const database of FILES) {
+  describe.concurrent(database.name, () => {
+    it("waits for the application's own write lock, and goes on after it", async (test) => {
+      const { open, holdLock } = await newFile(database, test)
       const storage = await open()
       const run = await startRun(storage)
       const letGo = await holdLock()
@@ -57,7 +58,8 @@ for (const database of FILES) {
       expect(await storage.getSteps(run.id)).toHaveLength(1)
     })
 
-    it('gives up after 5 s, having written nothing, and works again afterwards', { timeout: 20_000 }, async () => {
+    it('gives up after 5 s, having written nothing, and works again afterwards', { timeout: 20_000 }, async (test) => {
+      const { open, holdLock } = await newFile(database, test)
       const storage = await open()
       const run = await startRun(storage)
       const letGo = await holdLock()
@@ -69,14 +71,16 @@ for (const database of FILES) {
       expect(await storage.getSteps(run.id)).toHaveLength(1)
     })
 
-    it('does not meet itself: 50 writers at once on each of two storages', async () => {
+    it('does not meet itself: 50 writers at once on each of two storages', async (test) => {
+      const { open } = await newFile(database, test)
       const [a, b] = [await open(), await open()]
       const writes = Array.from({ length: 100 }, (_, index) => (index % 2 === 0 ? a : b).enqueue([newRun()]))
       expect((await Promise.all(writes)).flat().every(({ created }) => created)).toBe(true)
       expect(await a.counts({})).toMatchObject({ pending: 100 })
     })
 
-    it('a body that reads first still gets its write through', async () => {
+    it('a body that reads first still gets its write through', async (test) => {
+      const { open } = await newFile(database, test)
       const storage = await open()
       await startRun(storage, { id: 'reader' })
       const [run] = await storage.getRuns({ ids: ['reader'] })
@@ -93,7 +97,8 @@ for (const database of FILES) {
 
     it('a call meanwhile waits for the transaction of the application, and no longer than 5 s', {
       timeout: 20_000,
-    }, async () => {
+    }, async (test) => {
+      const { open } = await newFile(database, test)
       const storage = await open()
       let release = () => {}
       const held = new Promise<void>((resolve) => (release = resolve))
@@ -146,8 +151,4 @@ async function drain(storage: KyselyStorage): Promise<number> {
     await storage.commit(runs.map((run) => newCommit(run, { outcome: COMPLETE })))
     count += runs.length
   }
-}
-
-function openFile(database: TestDatabase): Promise<OpenDatabase> {
-  return database.open()
 }
