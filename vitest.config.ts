@@ -1,5 +1,6 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { testProject } from './vitest.preset.ts'
+import { afterTheBuild, testProject } from './vitest.preset.ts'
 
 const OF_THE_WORKSPACE = [
   'arrows',
@@ -17,14 +18,13 @@ const OF_THE_WORKSPACE = [
   'size',
   'summary',
 ]
-const AFTER_THE_BUILD = ['docs', 'pack', 'smoke', 'demo-browser']
+const OF_THE_BUILD = ['docs', 'pack', 'smoke', 'demo-browser']
 
-function workspaceProject(name: string, files: readonly string[], groupOrder: number) {
-  const project = testProject(
+function workspaceProject(name: string, files: readonly string[]) {
+  return testProject(
     name,
     files.map((file) => `test/${file}.test.ts`),
   )
-  return { ...project, test: { ...project.test, sequence: { groupOrder } } }
 }
 
 export default defineConfig({
@@ -33,10 +33,11 @@ export default defineConfig({
       'packages/*/vitest.config.ts',
       'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',
-      workspaceProject('workspace', OF_THE_WORKSPACE, 0),
-      // Installs and child processes: after the tests that measure time.
-      ...AFTER_THE_BUILD.map((name, index) => workspaceProject(name, [name], index + 1)),
+      workspaceProject('workspace', OF_THE_WORKSPACE),
+      ...OF_THE_BUILD.map((name) => afterTheBuild(workspaceProject(name, [name]))),
     ],
     passWithNoTests: true,
+    // One core less than there are is vitest's own choice: on two cores it leaves one of them idle.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 })

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
-import { testProject } from '../../vitest.preset.ts'
+import { inBrowsers, testProject } from '../../vitest.preset.ts'
 
-const project = testProject('browser-demo')
+const project = inBrowsers(testProject('browser-demo'))
 
 export default {
   ...project,

@@ -1,3 +1,6 @@
 import { testProject } from '../../vitest.preset.ts'
+import { IN_BROWSERS } from './vitest.browser.config.ts'
 
-export default testProject('durably')
+const project = testProject('durably')
+
+export default { ...project, test: { ...project.test, exclude: IN_BROWSERS } }

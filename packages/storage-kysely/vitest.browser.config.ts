@@ -3,6 +3,7 @@ import sqlocal from 'sqlocal/vite'
 import { defineProject } from 'vitest/config'
 import { chromiumOptionsIfAny } from '../../test/chromium.ts'
 import { reportSuite, type SuiteReport } from '../../test/report.ts'
+import { GROUPS } from '../../vitest.preset.ts'
 
 export default defineProject({
   plugins: [sqlocal()],
@@ -15,6 +16,7 @@ export default defineProject({
     globalSetup: ['../../test/chromium.ts'],
     testTimeout: 30_000,
     maxConcurrency: 4,
+    sequence: { groupOrder: GROUPS.inBrowsers },
     browser: {
       enabled: true,
       headless: true,
