@@ -1,9 +1,10 @@
 import { toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 import { toLogData, toLogText } from './logging'
-import { runStep, type RunStepOptions, type StepBody, type StepLog } from './step-run'
+import { runStep, type RunStepOptions, type StepBody } from './step-run'
 import type { StepScope } from './step-scope'
 import { triggerStep, type ChildOptions, type ChildRun, type JobRef } from './step-trigger'
+import type { StepLog } from './step-tools'
 import { sleepStep, waitForChild, waitForStep, type WaitForOptions } from './step-wait'
 import type { NewLog, Progress } from './storage'
 
@@ -48,7 +49,7 @@ export function createContext(scope: StepScope): JobContext {
     const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest
     if (typeof body !== 'function')
       throw new InvalidOptionError(`ctx.run("${name}") needs a function as its last argument.`)
-    return runStep({ scope, name, options, body, calledAt: callRun })
+    return runStep({ scope, name, kind: 'run', options, calledAt: callRun, perform: (_call, tools) => body(tools) })
   }
   return {
     runId: run.id,

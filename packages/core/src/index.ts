@@ -79,7 +79,8 @@ export type { CompletedRun, Run, Step, TriggeredRun } from './run'
 export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
 export type { Log, PageOptions, RunFilter, RunReads, StoredEvent } from './runs'
 export type { StandardSchema } from './schema'
-export type { RunStepOptions, StepBody, StepLog, StepTools } from './step-run'
+export type { RunStepOptions, StepBody } from './step-run'
+export type { StepLog, StepTools } from './step-tools'
 export type {
   Capability,
   ClaimParams,

@@ -1,12 +1,13 @@
-import { handled, openCall } from './ctx-call'
+import { openCall, type CtxCall } from './ctx-call'
 import { isWatched } from './engine'
 import { describeError } from './describe-error'
 import { InterruptedError, InvalidOptionError, StepError, TimeoutError } from './errors'
 import type { EventInput } from './events'
 import { requireRetryPolicy, retryDelayMs, type RetryPolicy } from './retry'
-import { commitRow, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, remember, rowOf, type StepRow } from './step-row'
+import { commitRow, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, remember, rowOf } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
-import type { Json } from './storage'
+import { toolsFor, type OpenStep, type StepTools } from './step-tools'
+import type { Json, StepKind } from './storage'
 import { decodeValue, encodeValue } from './values'
 
 /** How a step is run. */
@@ -22,70 +23,44 @@ export interface RunStepOptions {
   readonly timeout?: number | undefined
 }
 
-/** Writes log lines of a run. */
-export interface StepLog {
-  info(message: string, data?: unknown): void
-  warn(message: string, data?: unknown): void
-  error(message: string, data?: unknown): void
-}
-
-/** What the body of a step gets. */
-export interface StepTools {
-  /** Aborts when the run is cancelled, times out, is lost to another worker or has to stop here, or the try took too long. */
-  readonly signal: AbortSignal
-  /** 1 at first; counts the recorded failures of this step. */
-  readonly attempt: number
-  /** What `save` stored last, also in an earlier process; `undefined` at first. */
-  readonly checkpoint: unknown
-  /** Stores where the body is, so that the next start can go on from there. */
-  save(checkpoint: unknown): Promise<void>
-  /** The same for every start of this step of this run: hand it to services that know idempotency keys. */
-  readonly idempotencyKey: string
-  readonly log: StepLog
-  progress(current: number, total?: number, message?: string): void
-}
-
 /** The function that a step runs. */
 export type StepBody<T> = (step: StepTools) => T | Promise<T>
 
-interface StepCall<T> extends StepRow {
+/** A step with a body: what `ctx.run` and its kin share. */
+export interface StepCall extends OpenStep {
   readonly options: RunStepOptions
-  readonly body: StepBody<T>
-  /** Until the body has settled. */
-  isOpen: boolean
+  /** One try. */
+  readonly perform: (call: StepCall, tools: StepTools) => unknown
 }
 
-export interface RunStepParams<T> {
-  readonly scope: StepScope
-  readonly name: string
+export interface RunStepParams extends CtxCall {
+  readonly kind: StepKind
   readonly options: RunStepOptions
-  readonly body: StepBody<T>
-  readonly calledAt: (...args: never[]) => unknown
+  readonly perform: StepCall['perform']
 }
 
-/** `ctx.run`: the recorded value, or the body's once it is recorded. */
-export function runStep<T>(params: RunStepParams<T>): Promise<T> {
-  const { scope, name, options, calledAt } = params
-  requireStepOptions(name, options)
-  return openCall({ scope, name, calledAt }, (index) => replayOrRun(params, index))
+/** The recorded value, or the body's once it is recorded. */
+export function runStep<T>(params: RunStepParams): Promise<T> {
+  requireStepOptions(params.name, params.options)
+  return openCall(params, (index) => replayOrRun(params, index)) as Promise<T>
 }
 
-async function replayOrRun<T>(params: RunStepParams<T>, index: number): Promise<T> {
-  const { scope, name, options, body } = params
+async function replayOrRun(params: RunStepParams, index: number): Promise<unknown> {
+  const { scope, name, options, kind, perform } = params
   // Only a plugin that runs the job function again gets here while the body of the pass before is running.
   const running = scope.bodies.get(name)
-  if (running !== undefined) return joinBody(scope, running as Promise<T>)
+  if (running !== undefined) return joinBody(scope, running)
   const before = scope.recorded.get(name)
-  if (before?.status === 'completed') return decodeValue(before.output) as T
+  if (before?.status === 'completed') return decodeValue(before.output)
   const failed = before?.status === 'waiting' ? undefined : scope.failed.get(name)
   if (failed !== undefined && failed.attempt === scope.run.attempt) {
     // A plugin may run the job again: then the body is tried anew, unless it may run only once.
     if (options.once !== true) scope.failed.set(name, { ...failed, attempt: NO_ATTEMPT })
     throw remember(scope, name, new StepError(name, failed.error ?? '', failed.errorDetail))
   }
-  const row = newRow({ scope, name, index, kind: 'run', before })
+  const row = newRow({ scope, name, index, kind, before })
   const checkpoint = before?.checkpoint ?? failed?.checkpoint ?? null
-  const call: StepCall<T> = { ...row, options, body, checkpoint, isOpen: true }
+  const call: StepCall = { ...row, options, perform, checkpoint, isOpen: true }
   const isLost = options.once === true && before?.status === 'started'
   const work = isLost ? recordFailure(call, new InterruptedError(name)) : runWhenDue(call, before)
   scope.bodies.set(name, work)
@@ -95,7 +70,7 @@ async function replayOrRun<T>(params: RunStepParams<T>, index: number): Promise<
 }
 
 /** What a body comes to is recorded even when its execution was interrupted meanwhile; the job does not see it then. */
-async function joinBody<T>(scope: StepScope, work: Promise<T>): Promise<T> {
+async function joinBody(scope: StepScope, work: Promise<unknown>): Promise<unknown> {
   const [settled] = await Promise.allSettled([work])
   if (scope.interruption.reason() !== null) return scope.interruption.refuse()
   if (settled.status === 'rejected') throw settled.reason
@@ -103,18 +78,18 @@ async function joinBody<T>(scope: StepScope, work: Promise<T>): Promise<T> {
 }
 
 /** A try that waits for its time was recorded with the one that failed before it. */
-async function runWhenDue<T>(call: StepCall<T>, before: RecordedStep | undefined): Promise<T> {
+async function runWhenDue(call: StepCall, before: RecordedStep | undefined): Promise<unknown> {
   if (before?.status === 'waiting' && !before.isDue) await untilDue(call, leftMs(call.scope, before.dueAt))
   return runBody(call)
 }
 
 /** Time alone ends this wait. */
-async function untilDue({ scope, name }: StepCall<unknown>, dueInMs: number): Promise<void> {
+async function untilDue({ scope, name }: StepCall, dueInMs: number): Promise<void> {
   await scope.suspension.wait({ name, dueInMs, wakesSeen: Number.POSITIVE_INFINITY })
   if (scope.interruption.reason() !== null) throw scope.interruption.cause()
 }
 
-async function runBody<T>(call: StepCall<T>): Promise<T> {
+async function runBody(call: StepCall): Promise<unknown> {
   const { scope, name } = call
   const start: EventInput = { type: 'step:start', ...idsOf(call) }
   scope.writer.ride(start)
@@ -143,7 +118,7 @@ async function runBody<T>(call: StepCall<T>): Promise<T> {
 }
 
 /** An interruption that comes with the answer to the start: the body never ran, so the start must not count as one. */
-async function commitStart(call: StepCall<unknown>): Promise<void> {
+async function commitStart(call: StepCall): Promise<void> {
   const { interruption } = call.scope
   await commitRow(call, 'started')
   if (interruption.reason() === null) return
@@ -152,7 +127,7 @@ async function commitStart(call: StepCall<unknown>): Promise<void> {
   throw interruption.cause()
 }
 
-async function recordSuccess<T>(call: StepCall<T>, output: Json | null): Promise<T> {
+async function recordSuccess(call: StepCall, output: Json | null): Promise<unknown> {
   const { scope, name } = call
   // Listeners get a value of their own: what they do to it must not reach the job.
   const shown = isWatched(scope.engine, 'step:complete') ? decodeValue(output) : undefined
@@ -160,14 +135,14 @@ async function recordSuccess<T>(call: StepCall<T>, output: Json | null): Promise
   const { row, seq } = await commitRow(call, 'completed', { event, output })
   scope.recorded.set(name, row)
   scope.engine.events.emit(event, seq)
-  return decodeValue(output) as T
+  return decodeValue(output)
 }
 
 /** The body's own try, with a signal of its own when it has a limit. */
-async function withinTimeout<T>(call: StepCall<T>): Promise<T> {
-  const { scope, name, options, body } = call
+async function withinTimeout(call: StepCall): Promise<unknown> {
+  const { scope, name, options } = call
   const { interruption, engine } = scope
-  if (options.timeout === undefined) return body(toolsFor(call, interruption.signal))
+  if (options.timeout === undefined) return call.perform(call, toolsFor(call, interruption.signal))
   const limit = new AbortController()
   const passOn = () => limit.abort(interruption.signal.reason)
   interruption.signal.addEventListener('abort', passOn, { once: true })
@@ -180,14 +155,14 @@ async function withinTimeout<T>(call: StepCall<T>): Promise<T> {
     })
   })
   try {
-    return await Promise.race([body(toolsFor(call, limit.signal)), timeOver])
+    return await Promise.race([call.perform(call, toolsFor(call, limit.signal)), timeOver])
   } finally {
     callOff()
     interruption.signal.removeEventListener('abort', passOn)
   }
 }
 
-async function failOrTryAgain<T>(call: StepCall<T>, error: unknown): Promise<T> {
+async function failOrTryAgain(call: StepCall, error: unknown): Promise<unknown> {
   const { scope, name, options } = call
   const attempt = (scope.failuresOfAttempt.get(name) ?? 0) + 1
   const { random } = scope.engine.environment
@@ -204,7 +179,7 @@ async function failOrTryAgain<T>(call: StepCall<T>, error: unknown): Promise<T> 
 }
 
 /** The try that failed, and in the same write the one that waits. */
-async function recordFailureAndWait<T>(call: StepCall<T>, error: unknown, delayMs: number): Promise<StepCall<T>> {
+async function recordFailureAndWait(call: StepCall, error: unknown, delayMs: number): Promise<StepCall> {
   const { scope, name } = call
   const { message, detail } = describeError(error, name)
   const event: EventInput = { type: 'step:fail', ...idsOf(call), error: message }
@@ -226,7 +201,7 @@ function countFailure({ failures, failuresOfAttempt }: StepScope, name: string):
   for (const counts of [failures, failuresOfAttempt]) counts.set(name, (counts.get(name) ?? 0) + 1)
 }
 
-async function recordFailure(call: StepCall<unknown>, error: unknown): Promise<never> {
+async function recordFailure(call: StepCall, error: unknown): Promise<never> {
   const { scope, name } = call
   const described = describeError(error, name)
   const event: EventInput = { type: 'step:fail', ...idsOf(call), error: described.message }
@@ -240,27 +215,6 @@ async function recordFailure(call: StepCall<unknown>, error: unknown): Promise<n
   countFailure(scope, name)
   scope.engine.events.emit(event, seq)
   throw remember(scope, name, error)
-}
-
-function toolsFor(call: StepCall<unknown>, signal: AbortSignal): StepTools {
-  const { scope, name } = call
-  return {
-    signal,
-    attempt: (scope.failures.get(name) ?? 0) + 1,
-    checkpoint: decodeValue(call.checkpoint),
-    idempotencyKey: `${scope.run.id}/${name}`,
-    log: scope.logFor(name),
-    progress: scope.progress,
-    save: (checkpoint) => handled(save(call, checkpoint)),
-  }
-}
-
-async function save(call: StepCall<unknown>, checkpoint: unknown): Promise<void> {
-  const { scope, name } = call
-  if (!call.isOpen) throw new InvalidOptionError(`save() of step "${name}" was called after its body had ended.`)
-  call.checkpoint = encodeValue(checkpoint, `The checkpoint of step "${name}"`)
-  const { row } = await commitRow(call, 'started')
-  if (call.isOpen) scope.recorded.set(name, row)
 }
 
 function requireStepOptions(name: string, { once, retry, timeout }: RunStepOptions): void {

@@ -4,7 +4,7 @@ import type { Engine } from './engine'
 import type { Interruption } from './interruption'
 import type { RunWriter } from './run-writer'
 import type { RunRecord, StepRecord } from './storage'
-import type { StepLog } from './step-run'
+import type { StepLog } from './step-tools'
 import type { Suspension } from './suspension'
 
 /** A body in progress. */

@@ -2,7 +2,7 @@ import type { JobContext } from '../../context'
 import { defineJob } from '../../define-job'
 import type { Clock } from '../../environment'
 import type { StandardSchema } from '../../schema'
-import type { StepTools } from '../../step-run'
+import type { StepTools } from '../../step-tools'
 
 /** One step of a script. Without anything else it succeeds at once with its value. */
 export interface ScriptStep {

@@ -1,0 +1,55 @@
+import { handled } from './ctx-call'
+import { InvalidOptionError } from './errors'
+import { commitRow, type StepRow } from './step-row'
+import { decodeValue, encodeValue } from './values'
+
+/** Writes log lines of a run. */
+export interface StepLog {
+  info(message: string, data?: unknown): void
+  warn(message: string, data?: unknown): void
+  error(message: string, data?: unknown): void
+}
+
+/** What the body of a step gets. */
+export interface StepTools {
+  /** Aborts when the run is cancelled, times out, is lost to another worker or has to stop here, or the try took too long. */
+  readonly signal: AbortSignal
+  /** 1 at first; counts the recorded failures of this step. */
+  readonly attempt: number
+  /** What `save` stored last, also in an earlier process; `undefined` at first. */
+  readonly checkpoint: unknown
+  /** Stores where the body is, so that the next start can go on from there. */
+  save(checkpoint: unknown): Promise<void>
+  /** The same for every start of this step of this run: hand it to services that know idempotency keys. */
+  readonly idempotencyKey: string
+  readonly log: StepLog
+  progress(current: number, total?: number, message?: string): void
+}
+
+/** The row of a body in progress. */
+export interface OpenStep extends StepRow {
+  /** Until the body has settled. */
+  isOpen: boolean
+}
+
+/** What a body gets; valid until it has settled. */
+export function toolsFor(call: OpenStep, signal: AbortSignal): StepTools {
+  const { scope, name } = call
+  return {
+    signal,
+    attempt: (scope.failures.get(name) ?? 0) + 1,
+    checkpoint: decodeValue(call.checkpoint),
+    idempotencyKey: `${scope.run.id}/${name}`,
+    log: scope.logFor(name),
+    progress: scope.progress,
+    save: (checkpoint) => handled(save(call, checkpoint)),
+  }
+}
+
+async function save(call: OpenStep, checkpoint: unknown): Promise<void> {
+  const { scope, name } = call
+  if (!call.isOpen) throw new InvalidOptionError(`save() of step "${name}" was called after its body had ended.`)
+  call.checkpoint = encodeValue(checkpoint, `The checkpoint of step "${name}"`)
+  const { row } = await commitRow(call, 'started')
+  if (call.isOpen) scope.recorded.set(name, row)
+}
