@@ -3,6 +3,7 @@ import { InvalidOptionError } from './errors'
 import { toLogData, toLogText } from './logging'
 import { runStep, type RunStepOptions, type StepBody } from './step-run'
 import type { StepScope } from './step-scope'
+import { transactionStep, type TransactionBody, type TransactionOptions } from './step-transaction'
 import { triggerStep, type ChildOptions, type ChildRun, type JobRef } from './step-trigger'
 import type { StepLog } from './step-tools'
 import { sleepStep, waitForChild, waitForStep, type WaitForOptions } from './step-wait'
@@ -24,6 +25,13 @@ export interface JobContext {
   run<T>(name: string, body: StepBody<T>): Promise<T>
   run<T>(name: string, options: RunStepOptions, body: StepBody<T>): Promise<T>
   /**
+   * Runs `body` in a transaction of the database that durably works with, and stores its result in that very
+   * transaction: rows of the application and the step are there together, once, or not at all. The body awaits nothing
+   * but the transaction. `Trx` is what the storage hands over; on SQL databases Kysely's `Transaction`.
+   */
+  transaction<T, Trx = unknown>(name: string, body: TransactionBody<T, Trx>): Promise<T>
+  transaction<T, Trx = unknown>(name: string, options: TransactionOptions, body: TransactionBody<T, Trx>): Promise<T>
+  /**
    * Lets the run wait in the database, for so many milliseconds from the first call or until an instant. Nobody holds
    * it meanwhile, unless another step of it is running.
    */
@@ -43,13 +51,24 @@ export interface JobContext {
   progress(current: number, total?: number, message?: string): void
 }
 
+type WithBody<Options, Body> = [Body] | [Options, Body]
+
 export function createContext(scope: StepScope): JobContext {
   const { run } = scope
-  function callRun<T>(name: string, ...rest: [StepBody<T>] | [RunStepOptions, StepBody<T>]): Promise<T> {
+  function callRun<T>(name: string, ...rest: WithBody<RunStepOptions, StepBody<T>>): Promise<T> {
     const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest
     if (typeof body !== 'function')
       throw new InvalidOptionError(`ctx.run("${name}") needs a function as its last argument.`)
     return runStep({ scope, name, kind: 'run', options, calledAt: callRun, perform: (_call, tools) => body(tools) })
+  }
+  function callTransaction<T>(
+    name: string,
+    ...rest: WithBody<TransactionOptions, TransactionBody<T, never>>
+  ): Promise<T> {
+    const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest
+    if (typeof body !== 'function')
+      throw new InvalidOptionError(`ctx.transaction("${name}") needs a function as its last argument.`)
+    return transactionStep({ scope, name, options, body, calledAt: callTransaction })
   }
   return {
     runId: run.id,
@@ -61,6 +80,7 @@ export function createContext(scope: StepScope): JobContext {
       return scope.logFor(body?.scope === scope ? body.stepName : null)
     },
     run: callRun,
+    transaction: callTransaction,
     ...createWaits(scope),
     progress: scope.progress,
   }

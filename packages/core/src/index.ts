@@ -81,6 +81,7 @@ export type { Log, PageOptions, RunFilter, RunReads, StoredEvent } from './runs'
 export type { StandardSchema } from './schema'
 export type { RunStepOptions, StepBody } from './step-run'
 export type { StepLog, StepTools } from './step-tools'
+export type { TransactionBody, TransactionOptions, TransactionTools } from './step-transaction'
 export type {
   Capability,
   ClaimParams,

@@ -40,6 +40,7 @@ const USELESS: ReadonlySet<string> = new Set([
   'PayloadTooLargeError PAYLOAD_TOO_LARGE',
   'ValidationError VALIDATION',
   'InvalidOptionError INVALID_OPTION',
+  'CapabilityMissingError CAPABILITY_MISSING',
 ])
 
 export interface FailedTry {

@@ -43,6 +43,24 @@ interface Parcel {
   readonly outcome: Outcome | null
 }
 
+/** What a transaction carries as the run's commit in flight. */
+export interface Taken {
+  readonly commit: RunCommit
+  /** Once `keep` or `drop` was called. */
+  readonly answered: Promise<StepAnswer>
+  /** It was committed, or the lease was found lost. */
+  keep(answer: CommitAnswer): void
+  /** It was rolled back: what it carried of others goes with the next commit. */
+  giveBack(params: { readonly isNumberUsed: boolean }): void
+  /** What became of it will never be known here. */
+  drop(): void
+  /**
+   * Writes a commit of nothing under its number. Whatever became of the transaction, it is decided from then on: one
+   * that was still under way finds its number taken. Only the database can tell how it was decided.
+   */
+  settleNumber(): Promise<CommitAnswer>
+}
+
 export interface RunWriterParams {
   readonly engine: Engine
   readonly line: CommitLine
@@ -61,6 +79,8 @@ export class RunWriter {
   #outcome: Outcome | null = null
   #commitNo = 0
   #inFlight = false
+  /** Transactions that wait to be the commit in flight. */
+  readonly #turns: (() => void)[] = []
   #finished = false
   #ride: { readonly dueAt: number; callOff(): void } | null = null
 
@@ -77,6 +97,17 @@ export class RunWriter {
     const answer = this.#commitNow({})
     this.#finished = true
     return answer
+  }
+
+  /** Nothing else of the run is written until `work` has settled: a transaction in it is the commit in flight. */
+  async exclusively<T>(work: (take: (step: StepCommit) => Taken) => Promise<T>): Promise<T> {
+    if (this.#inFlight) await new Promise<void>((resolve) => this.#turns.push(resolve))
+    this.#inFlight = true
+    try {
+      return await work((step) => this.#take(step))
+    } finally {
+      this.#next()
+    }
   }
 
   /** Stores the event with the next commit, or soon. */
@@ -164,19 +195,81 @@ export class RunWriter {
     }
   }
 
-  #onAnswer(parcel: Parcel, answer: CommitAnswer, sentAt: number): void {
+  /** All that has gathered, and the step as its last piece. */
+  #take({ writes, event, ...rest }: StepCommit): Taken {
+    const { clock } = this.#params.engine.environment
+    const others = { pieces: this.#pieces, progress: this.#progress }
+    const sentAt = clock.monotonic()
+    let resolve: (answer: StepAnswer) => void = () => {}
+    const answered = new Promise<StepAnswer>((settleStep) => {
+      resolve = settleStep
+    })
+    const step: Piece = { ...rest, steps: writes, event: this.#stored(event), resolve }
+    const parcel: Parcel = { pieces: [...others.pieces, step], progress: others.progress, outcome: null }
+    this.#pieces = []
+    this.#progress = null
+    const commit = this.#toCommit(parcel)
+    return {
+      commit,
+      answered,
+      keep: (answer) => {
+        this.#params.onAnswer(answer, sentAt)
+        settle(parcel, answer)
+      },
+      giveBack: ({ isNumberUsed }) => {
+        if (!isNumberUsed) this.#commitNo -= 1
+        this.#pieces = [...others.pieces, ...this.#pieces]
+        this.#progress ??= others.progress
+      },
+      drop: () => settle(parcel, { kept: false }),
+      settleNumber: () => this.#settleNumber(parcel, commit),
+    }
+  }
+
+  async #settleNumber(parcel: Parcel, commit: RunCommit): Promise<CommitAnswer> {
+    const nothing = { currentStepIndex: null, progress: null, steps: [], logs: [], events: [], consumedSignals: [] }
+    try {
+      return await this.#params.line.send({ ...commit, ...nothing })
+    } catch (error) {
+      this.#giveUp(parcel, error)
+      return { kept: false }
+    }
+  }
+
+  /** The next transaction, or what has gathered. */
+  #next(): void {
+    const turn = this.#turns.shift()
+    if (turn !== undefined) {
+      turn()
+      return
+    }
     this.#inFlight = false
+    this.#flushGathered()
+  }
+
+  #onAnswer(parcel: Parcel, answer: CommitAnswer, sentAt: number): void {
     this.#params.onAnswer(answer, sentAt)
     settle(parcel, answer)
+    this.#next()
+  }
+
+  #flushGathered(): void {
     if (this.#pieces.some((piece) => piece.resolve !== undefined) || this.#pieces.length >= MAX_PIECES) this.#flush()
     else if (this.#hasSomething()) this.#flushWithin(EVENT_RIDE_MS)
   }
 
   #onRejected(parcel: Parcel, error: unknown): void {
+    this.#giveUp(parcel, error)
+    this.#next()
+  }
+
+  #giveUp(parcel: Parcel, error: unknown): void {
     this.#finished = true
     this.#params.onRejected(error)
     settle(parcel, { kept: false })
     settle({ pieces: this.#pieces, outcome: null }, { kept: false })
+    this.#pieces = []
+    this.#progress = null
   }
 }
 

@@ -1,4 +1,5 @@
 import type { EventInput } from './events'
+import type { StepCommit } from './run-writer'
 import type { RecordedStep, StepScope } from './step-scope'
 import type { Json, NewRun, StepKind, StepRecord, StepStatus, StepWrite } from './storage'
 
@@ -65,10 +66,19 @@ export function rowOf(row: StepRow, status: StepStatus, result: RowResult): Reco
 /** Writes the call's row, or throws when the lease is lost: the execution is interrupted by then. */
 export async function commitRow(row: StepRow, status: StepStatus, result: RowResult = {}) {
   const { scope } = row
+  const { recorded, commit } = toStepCommit(row, status, result)
+  const answer = await scope.writer.commitStep(commit)
+  if (!answer.kept) throw scope.interruption.cause()
+  return { row: recorded, seq: answer.eventSeq, children: answer.children }
+}
+
+/** The call's row, and what the writer needs to store it. */
+export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult) {
+  const { scope } = row
   const recorded = rowOf(row, status, result)
   const { next, event = null, consumedSignals = [] } = result
   if (status === 'completed') scope.completedSteps = Math.max(scope.completedSteps, row.index + 1)
-  const answer = await scope.writer.commitStep({
+  const commit: StepCommit = {
     writes: [
       toWrite(row, recorded, { due: result.due ?? null, child: result.child ?? null }),
       ...(next === undefined ? [] : [toWrite(row, next.row, { due: { inMs: next.delayMs }, child: null })]),
@@ -76,9 +86,8 @@ export async function commitRow(row: StepRow, status: StepStatus, result: RowRes
     currentStepIndex: status === 'completed' ? scope.completedSteps : null,
     consumedSignals,
     event,
-  })
-  if (!answer.kept) throw scope.interruption.cause()
-  return { row: recorded, seq: answer.eventSeq, children: answer.children }
+  }
+  return { recorded, commit }
 }
 
 function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {

@@ -31,6 +31,15 @@ export interface StepCall extends OpenStep {
   readonly options: RunStepOptions
   /** One try. */
   readonly perform: (call: StepCall, tools: StepTools) => unknown
+  /** Of a try that stores its result by itself: what it stored, once it is over. */
+  stored: Promise<StoredResult | null> | null
+}
+
+/** A row that was kept, and what is told of it. */
+export interface StoredResult {
+  readonly row: RecordedStep
+  readonly event: EventInput
+  readonly seq: number | undefined
 }
 
 export interface RunStepParams extends CtxCall {
@@ -60,7 +69,7 @@ async function replayOrRun(params: RunStepParams, index: number): Promise<unknow
   }
   const row = newRow({ scope, name, index, kind, before })
   const checkpoint = before?.checkpoint ?? failed?.checkpoint ?? null
-  const call: StepCall = { ...row, options, perform, checkpoint, isOpen: true }
+  const call: StepCall = { ...row, options, perform, checkpoint, isOpen: true, stored: null }
   const isLost = options.once === true && before?.status === 'started'
   const work = isLost ? recordFailure(call, new InterruptedError(name)) : runWhenDue(call, before)
   scope.bodies.set(name, work)
@@ -95,7 +104,8 @@ async function runBody(call: StepCall): Promise<unknown> {
   scope.writer.ride(start)
   if (call.options.once === true) await commitStart(call)
   scope.engine.events.emit(start)
-  let output: Json | null
+  let output: Json | null = null
+  let failure: { readonly error: unknown } | null = null
   try {
     const info = { ...idsOf(call), signal: scope.interruption.signal }
     const next = async () => {
@@ -108,13 +118,16 @@ async function runBody(call: StepCall): Promise<unknown> {
     )
     output = encodeValue(value, `The output of step "${name}"`)
   } catch (error) {
-    call.isOpen = false
-    // An aborted body is expected to throw. That is not an error of the job.
-    if (scope.interruption.reason() !== null) throw error
-    return failOrTryAgain(call, error)
+    failure = { error }
   }
   call.isOpen = false
-  return recordSuccess(call, output)
+  // What was stored together with other things stays, whatever a plugin made of it.
+  const stored = call.stored === null ? null : await call.stored
+  if (stored !== null) return announceSuccess(call, stored)
+  if (failure === null) return recordSuccess(call, output)
+  // An aborted body is expected to throw. That is not an error of the job.
+  if (scope.interruption.reason() !== null) throw failure.error
+  return failOrTryAgain(call, failure.error)
 }
 
 /** An interruption that comes with the answer to the start: the body never ran, so the start must not count as one. */
@@ -128,14 +141,21 @@ async function commitStart(call: StepCall): Promise<void> {
 }
 
 async function recordSuccess(call: StepCall, output: Json | null): Promise<unknown> {
-  const { scope, name } = call
-  // Listeners get a value of their own: what they do to it must not reach the job.
-  const shown = isWatched(scope.engine, 'step:complete') ? decodeValue(output) : undefined
-  const event: EventInput = { type: 'step:complete', ...idsOf(call), output: shown, duration: elapsedMs(call) }
+  const event = completion(call, output)
   const { row, seq } = await commitRow(call, 'completed', { event, output })
+  return announceSuccess(call, { row, event, seq })
+}
+
+/** Listeners get a value of their own: what they do to it must not reach the job. */
+export function completion(call: StepCall, output: Json | null): EventInput {
+  const shown = isWatched(call.scope.engine, 'step:complete') ? decodeValue(output) : undefined
+  return { type: 'step:complete', ...idsOf(call), output: shown, duration: elapsedMs(call) }
+}
+
+function announceSuccess({ scope, name }: StepCall, { row, event, seq }: StoredResult): unknown {
   scope.recorded.set(name, row)
   scope.engine.events.emit(event, seq)
-  return decodeValue(output)
+  return decodeValue(row.output)
 }
 
 /** The body's own try, with a signal of its own when it has a limit. */
@@ -183,7 +203,7 @@ async function recordFailureAndWait(call: StepCall, error: unknown, delayMs: num
   const { scope, name } = call
   const { message, detail } = describeError(error, name)
   const event: EventInput = { type: 'step:fail', ...idsOf(call), error: message }
-  const next = { ...call, rowId: scope.engine.environment.createId(), isOpen: true }
+  const next = { ...call, rowId: scope.engine.environment.createId(), isOpen: true, stored: null }
   const waiting = rowOf(next, 'waiting', { error: message, errorDetail: detail })
   const { seq } = await commitRow(call, 'failed', {
     event,

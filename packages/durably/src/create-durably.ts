@@ -1,5 +1,5 @@
 import { createDurably as createOnStorage, InvalidOptionError } from '@coji/durably-core'
-import type { Durably, DurablyOptions, Plugin } from '@coji/durably-core'
+import type { Durably, DurablyOptions, JobHandle, JobOptions, Plugin, StandardSchema } from '@coji/durably-core'
 import {
   createKyselyStorage,
   type Durability,
@@ -7,6 +7,7 @@ import {
   type KyselyStorage,
 } from '@coji/durably-storage-kysely'
 import type { Dialect, Kysely, Transaction } from 'kysely'
+import type { SqlJobContext } from './sql-job-context'
 
 /** An instance on a SQL database. Everything of core's `DurablyOptions` applies, with a database for `storage`. */
 export type DatabaseOptions<DB = DurablyDatabase> = Omit<DurablyOptions, 'storage'> & {
@@ -34,6 +35,14 @@ export interface SqlDurably<DB = DurablyDatabase> extends Durably {
   readonly db: Kysely<DB>
   readonly storage: KyselyStorage<DB>
   transaction<T>(body: (transaction: Transaction<DB>) => Promise<T>): Promise<T>
+  defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
+    options: JobOptions<TName, TInput, TPayload> & { readonly output: StandardSchema<TReturned, TOutput> },
+    execute: (ctx: SqlJobContext<DB>, payload: TPayload) => TReturned | Promise<TReturned>,
+  ): JobHandle<TName, TInput, TOutput>
+  defineJob<TName extends string, TInput, TPayload, TOutput>(
+    options: JobOptions<TName, TInput, TPayload> & { readonly output?: undefined },
+    execute: (ctx: SqlJobContext<DB>, payload: TPayload) => TOutput | Promise<TOutput>,
+  ): JobHandle<TName, TInput, TOutput>
   use(plugin: Plugin): SqlDurably<DB>
 }
 

@@ -139,7 +139,10 @@ export type {
   Storage,
   StorageErrorCode,
   StoredEvent,
+  TransactionBody,
+  TransactionOptions,
   TransactionStorage,
+  TransactionTools,
   Transition,
   TransitionName,
   TriggeredRun,
@@ -154,6 +157,7 @@ export type {
   WorkerState,
   WorkerSwitch,
 } from '@coji/durably-core'
+export type { SqlJobContext } from './sql-job-context'
 export { createKyselyStorage } from '@coji/durably-storage-kysely'
 export type {
   DialectHooks,

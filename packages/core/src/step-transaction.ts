@@ -1,0 +1,78 @@
+import type { CtxCall } from './ctx-call'
+import { InvalidOptionError } from './errors'
+import type { RetryPolicy } from './retry'
+import { capability } from './runs'
+import { runStep, type StepCall, type StoredResult } from './step-run'
+import type { StepTools } from './step-tools'
+import type { TransactionStorage } from './storage'
+import { pauseAfterTrouble, refuseIfOver, TransactionTry } from './transaction-try'
+import { decodeValue } from './values'
+
+/** How a transaction is run. */
+export interface TransactionOptions {
+  /** Runs the body again that failed, the run waiting in the database meanwhile. Default: never. */
+  readonly retry?: RetryPolicy | undefined
+  /** Milliseconds that the transaction may be open; then it is rolled back with `TRANSACTION_TIMEOUT`. Default 5000. */
+  readonly timeout?: number | undefined
+}
+
+/** What the body of a transaction gets besides the transaction. */
+export type TransactionTools = Omit<StepTools, 'save' | 'checkpoint'>
+
+/** Writes rows of the application. It awaits nothing but the transaction. */
+export type TransactionBody<T, Trx> = (transaction: Trx, step: TransactionTools) => T | Promise<T>
+
+const TIMEOUT_MS = 5000
+
+export interface TransactionParams extends CtxCall {
+  readonly options: TransactionOptions
+  readonly body: TransactionBody<unknown, never>
+}
+
+/** What one try needs. */
+export interface AskedTransaction {
+  readonly call: StepCall
+  readonly storage: TransactionStorage
+  readonly timeoutMs: number
+  readonly body: (transaction: unknown) => unknown
+}
+
+/** `ctx.transaction`: the rows of the body and the result of the step in one transaction. */
+export function transactionStep<T>({ options, body, ...ctxCall }: TransactionParams): Promise<T> {
+  const { scope, name } = ctxCall
+  const { retry, timeout: timeoutMs = TIMEOUT_MS } = options
+  const what = `ctx.transaction("${name}")`
+  if (!(timeoutMs > 0 && Number.isFinite(timeoutMs))) {
+    throw new InvalidOptionError(`The timeout of ${what} must be more than 0 ms, not ${timeoutMs}.`)
+  }
+  const storage = capability(scope.engine.storage, 'transaction', what)
+  return runStep({
+    ...ctxCall,
+    kind: 'transaction',
+    options: { retry },
+    perform(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
+      const run = body as TransactionBody<unknown, unknown>
+      return storeOnce({ call, storage, timeoutMs, body: (transaction) => run(transaction, tools) })
+    },
+  })
+}
+
+/** A plugin may ask for another try while one is in progress, or after it: what is stored is stored. */
+async function storeOnce(asked: AskedTransaction): Promise<unknown> {
+  const { call } = asked
+  const work = call.stored === null ? untilDecided(asked) : call.stored.then((stored) => stored ?? untilDecided(asked))
+  call.stored = work.catch(() => null)
+  const { row } = await work
+  return decodeValue(row.output)
+}
+
+/** Trouble of the storage is no failure of the step: it is tried again until the execution is over. */
+async function untilDecided(asked: AskedTransaction): Promise<StoredResult> {
+  const { scope } = asked.call
+  for (let tries = 1; ; tries++) {
+    refuseIfOver(asked.call)
+    const stored = await scope.writer.exclusively((take) => new TransactionTry(asked, take).run())
+    if (stored !== null) return stored
+    await pauseAfterTrouble(scope, tries)
+  }
+}
