@@ -5,6 +5,7 @@ import { runStep, type RunStepOptions, type StepBody } from './step-run'
 import type { StepScope } from './step-scope'
 import { transactionStep, type TransactionBody, type TransactionOptions } from './step-transaction'
 import { triggerStep, type ChildOptions, type ChildRun, type JobRef } from './step-trigger'
+import { streamStep, type StreamBody, type StreamOptions } from './step-stream'
 import type { StepLog } from './step-tools'
 import { sleepStep, waitForChild, waitForStep, type WaitForOptions } from './step-wait'
 import type { NewLog, Progress } from './storage'
@@ -32,6 +33,12 @@ export interface JobContext {
   transaction<T, Trx = unknown>(name: string, body: TransactionBody<T, Trx>): Promise<T>
   transaction<T, Trx = unknown>(name: string, options: TransactionOptions, body: TransactionBody<T, Trx>): Promise<T>
   /**
+   * Runs `body` as `run` does, and lets it tell what it has so far: `emit(chunk)` is a `step:chunk` event, stored if
+   * the history is. A body that starts again begins with a `step:restart`; only chunks after the last one count.
+   */
+  stream<T>(name: string, body: StreamBody<T>): Promise<T>
+  stream<T>(name: string, options: StreamOptions, body: StreamBody<T>): Promise<T>
+  /**
    * Lets the run wait in the database, for so many milliseconds from the first call or until an instant. Nobody holds
    * it meanwhile, unless another step of it is running.
    */
@@ -56,19 +63,17 @@ type WithBody<Options, Body> = [Body] | [Options, Body]
 export function createContext(scope: StepScope): JobContext {
   const { run } = scope
   function callRun<T>(name: string, ...rest: WithBody<RunStepOptions, StepBody<T>>): Promise<T> {
-    const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest
-    if (typeof body !== 'function')
-      throw new InvalidOptionError(`ctx.run("${name}") needs a function as its last argument.`)
+    const { options, body } = bodyOf(`ctx.run("${name}")`, rest)
     return runStep({ scope, name, kind: 'run', options, calledAt: callRun, perform: (_call, tools) => body(tools) })
   }
   function callTransaction<T>(
     name: string,
     ...rest: WithBody<TransactionOptions, TransactionBody<T, never>>
   ): Promise<T> {
-    const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest
-    if (typeof body !== 'function')
-      throw new InvalidOptionError(`ctx.transaction("${name}") needs a function as its last argument.`)
-    return transactionStep({ scope, name, options, body, calledAt: callTransaction })
+    return transactionStep({ scope, name, calledAt: callTransaction, ...bodyOf(`ctx.transaction("${name}")`, rest) })
+  }
+  function callStream<T>(name: string, ...rest: WithBody<StreamOptions, StreamBody<T>>): Promise<T> {
+    return streamStep({ scope, name, calledAt: callStream, ...bodyOf(`ctx.stream("${name}")`, rest) })
   }
   return {
     runId: run.id,
@@ -81,9 +86,16 @@ export function createContext(scope: StepScope): JobContext {
     },
     run: callRun,
     transaction: callTransaction,
+    stream: callStream,
     ...createWaits(scope),
     progress: scope.progress,
   }
+}
+
+function bodyOf<Options extends object, Body>(what: string, rest: WithBody<Options, Body>) {
+  const [options, body] = rest.length === 1 ? [{} as Options, rest[0]] : rest
+  if (typeof body !== 'function') throw new InvalidOptionError(`${what} needs a function as its last argument.`)
+  return { options, body }
 }
 
 function createWaits(scope: StepScope): Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> {

@@ -80,6 +80,7 @@ export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
 export type { Log, PageOptions, RunFilter, RunReads, StoredEvent } from './runs'
 export type { StandardSchema } from './schema'
 export type { RunStepOptions, StepBody } from './step-run'
+export type { StreamBody, StreamEmit, StreamOptions, StreamTools } from './step-stream'
 export type { StepLog, StepTools } from './step-tools'
 export type { TransactionBody, TransactionOptions, TransactionTools } from './step-transaction'
 export type {

@@ -58,3 +58,13 @@ export function createInterruption(clock: Clock, runId: string): Interruption {
     dispose: () => callOff(),
   }
 }
+
+/** Settles as `work` does, or rejects with the reason as soon as the signal aborts. */
+export function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}

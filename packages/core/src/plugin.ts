@@ -84,6 +84,8 @@ export function createPlugins(): Plugins {
       logs ||= plugin.records?.logs === true
       everyEvent ||= plugin.records?.events === true
       if (Array.isArray(plugin.records?.events)) for (const type of plugin.records.events) eventTypes.add(type)
+      // Who has the chunks has to know which of them count.
+      if (eventTypes.has('step:chunk')) eventTypes.add('step:restart')
     },
     staleThreshold: () => longestLease,
     recordsLogs: () => logs,

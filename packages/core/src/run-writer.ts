@@ -1,19 +1,15 @@
+import { ChunkBacklog, CHUNKS_TOGETHER } from './chunk-backlog'
 import type { CommitLine } from './commits'
 import type { Engine } from './engine'
-import { toTemplate, type EventInput } from './events'
-import type { RunStatus } from './lifecycle'
+import type { EventInput } from './events'
+import { contentsOf, countForOneCommit, joinChunks, MAX_PIECES, NOTHING, settle } from './parcel'
+import type { Parcel, Piece, StepAnswer } from './parcel'
 import type { CommitAnswer, Lease, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
 
 /** How long something that has no commit of its own waits for one. */
 const EVENT_RIDE_MS = 100
 const PROGRESS_RIDE_MS = 250
-
-/** What one commit takes at most: a longer one would hold up everybody else who writes. */
-const MAX_PIECES = 1000
-const MAX_LENGTH = 4 * 1024 * 1024
-
-/** `eventSeq`: the number under which the step's event was stored. */
-export type StepAnswer = CommitAnswer & { readonly eventSeq?: number }
+const CHUNK_RIDE_MS = 50
 
 export interface StepCommit {
   /** Rows in their order; more than one when the step goes on in a row of its own. */
@@ -26,21 +22,13 @@ export interface StepCommit {
   readonly event: EventInput | null
 }
 
-/** Something to persist, in the order in which it happened. */
-interface Piece {
-  readonly steps?: readonly StepWrite[]
-  readonly currentStepIndex?: number | null
-  readonly consumedSignals?: readonly number[]
-  readonly log?: NewLog
-  readonly event?: EventInput | null
-  readonly resolve?: (answer: StepAnswer) => void
-}
-
-/** What goes with one commit. */
-interface Parcel {
-  readonly pieces: readonly Piece[]
-  readonly progress: Progress | null
-  readonly outcome: Outcome | null
+/** A chunk of a stream. */
+export interface ChunkWrite {
+  readonly event: EventInput<'step:chunk'>
+  /** Of its JSON. */
+  readonly length: number
+  /** Goes with the first chunk of a start, so that the next start knows of it. */
+  readonly row: StepWrite | null
 }
 
 /** What a transaction carries as the run's commit in flight. */
@@ -81,6 +69,7 @@ export class RunWriter {
   #inFlight = false
   /** Transactions that wait to be the commit in flight. */
   readonly #turns: (() => void)[] = []
+  readonly #chunks = new ChunkBacklog()
   #finished = false
   #ride: { readonly dueAt: number; callOff(): void } | null = null
 
@@ -121,6 +110,22 @@ export class RunWriter {
     if (this.#finished) return
     this.#pieces.push({ log })
     this.#flushWithin(EVENT_RIDE_MS)
+  }
+
+  /** Stores the chunk soon, with others. Settles at once unless too much is waiting to be stored. */
+  chunk({ event, length, row }: ChunkWrite): Promise<void> {
+    if (this.#finished || this.#stored(event) === null) return Promise.resolve()
+    const last = this.#pieces.at(-1)
+    const joined = last === undefined ? null : joinChunks(last, event, length)
+    if (joined !== null) this.#pieces[this.#pieces.length - 1] = joined
+    else {
+      const dueAt = this.#params.engine.environment.clock.monotonic() + CHUNK_RIDE_MS
+      this.#pieces.push({ event, chunk: { length, dueAt }, ...(row !== null && { steps: [row] }) })
+    }
+    const room = this.#chunks.add(length)
+    if (this.#chunks.gathered >= CHUNKS_TOGETHER) this.#flush()
+    else this.#flushWithin(CHUNK_RIDE_MS)
+    return room
   }
 
   /** The last value wins. */
@@ -174,24 +179,19 @@ export class RunWriter {
   /** The outcome goes with the last pieces. */
   #takeParcel(): Parcel {
     const pieces = this.#pieces.splice(0, countForOneCommit(this.#pieces))
+    this.#chunks.take(pieces)
     const parcel = { pieces, progress: this.#progress, outcome: this.#pieces.length === 0 ? this.#outcome : null }
     this.#progress = null
     return parcel
   }
 
-  #toCommit({ pieces, progress, outcome }: Parcel): RunCommit {
+  #toCommit(parcel: Parcel): RunCommit {
     this.#commitNo += 1
     return {
       lease: this.#params.lease,
       commitNo: this.#commitNo,
       leaseMs: this.#params.engine.options.leaseMs,
-      currentStepIndex: lastOf(pieces.flatMap((piece) => piece.currentStepIndex ?? [])),
-      progress,
-      steps: pieces.flatMap((piece) => piece.steps ?? []),
-      logs: pieces.flatMap((piece) => piece.log ?? []),
-      events: eventsOf(pieces).map(toTemplate),
-      consumedSignals: pieces.flatMap((piece) => piece.consumedSignals ?? []),
-      outcome,
+      ...contentsOf(parcel),
     }
   }
 
@@ -208,28 +208,29 @@ export class RunWriter {
     const parcel: Parcel = { pieces: [...others.pieces, step], progress: others.progress, outcome: null }
     this.#pieces = []
     this.#progress = null
+    this.#chunks.take(others.pieces)
     const commit = this.#toCommit(parcel)
     return {
       commit,
       answered,
       keep: (answer) => {
         this.#params.onAnswer(answer, sentAt)
-        settle(parcel, answer)
+        this.#settle(parcel, answer)
       },
       giveBack: ({ isNumberUsed }) => {
         if (!isNumberUsed) this.#commitNo -= 1
+        this.#chunks.giveBack(others.pieces)
         this.#pieces = [...others.pieces, ...this.#pieces]
         this.#progress ??= others.progress
       },
-      drop: () => settle(parcel, { kept: false }),
+      drop: () => this.#settle(parcel, { kept: false }),
       settleNumber: () => this.#settleNumber(parcel, commit),
     }
   }
 
   async #settleNumber(parcel: Parcel, commit: RunCommit): Promise<CommitAnswer> {
-    const nothing = { currentStepIndex: null, progress: null, steps: [], logs: [], events: [], consumedSignals: [] }
     try {
-      return await this.#params.line.send({ ...commit, ...nothing })
+      return await this.#params.line.send({ ...commit, ...contentsOf(NOTHING) })
     } catch (error) {
       this.#giveUp(parcel, error)
       return { kept: false }
@@ -249,13 +250,26 @@ export class RunWriter {
 
   #onAnswer(parcel: Parcel, answer: CommitAnswer, sentAt: number): void {
     this.#params.onAnswer(answer, sentAt)
-    settle(parcel, answer)
+    this.#settle(parcel, answer)
     this.#next()
   }
 
   #flushGathered(): void {
-    if (this.#pieces.some((piece) => piece.resolve !== undefined) || this.#pieces.length >= MAX_PIECES) this.#flush()
-    else if (this.#hasSomething()) this.#flushWithin(EVENT_RIDE_MS)
+    const isUrgent = this.#pieces.some((piece) => piece.resolve !== undefined)
+    const isMuch = this.#pieces.length >= MAX_PIECES || this.#chunks.gathered >= CHUNKS_TOGETHER
+    if (isUrgent || isMuch) this.#flush()
+    else if (this.#hasSomething()) this.#flushWithin(this.#rideMs())
+  }
+
+  #rideMs(): number {
+    const chunk = this.#pieces.find((piece) => piece.chunk !== undefined)?.chunk
+    if (chunk === undefined) return EVENT_RIDE_MS
+    return Math.max(0, chunk.dueAt - this.#params.engine.environment.clock.monotonic())
+  }
+
+  #settle(parcel: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
+    settle(parcel, answer)
+    this.#chunks.settle(parcel.pieces)
   }
 
   #onRejected(parcel: Parcel, error: unknown): void {
@@ -266,43 +280,9 @@ export class RunWriter {
   #giveUp(parcel: Parcel, error: unknown): void {
     this.#finished = true
     this.#params.onRejected(error)
-    settle(parcel, { kept: false })
-    settle({ pieces: this.#pieces, outcome: null }, { kept: false })
+    this.#settle(parcel, { kept: false })
+    this.#settle({ pieces: this.#pieces, outcome: null }, { kept: false })
     this.#pieces = []
     this.#progress = null
   }
-}
-
-function countForOneCommit(pieces: readonly Piece[]): number {
-  let length = 0
-  const end = pieces.findIndex(({ steps = [], log }, index) => {
-    for (const { output, checkpoint } of steps) length += (output?.length ?? 0) + (checkpoint?.length ?? 0)
-    length += log?.data?.length ?? 0
-    return index === MAX_PIECES || (index > 0 && length > MAX_LENGTH)
-  })
-  return end === -1 ? pieces.length : end
-}
-
-/** The numbers of a commit's events follow from the last one it took. */
-function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
-  const last = answer.kept ? answer.seq - countLast(outcome, answer.status) : 0
-  let eventSeq = last - eventsOf(pieces).length
-  for (const { event, resolve } of pieces) {
-    const hasEvent = event !== undefined && event !== null
-    if (hasEvent) eventSeq += 1
-    resolve?.(answer.kept && hasEvent ? { ...answer, eventSeq } : answer)
-  }
-}
-
-function lastOf(numbers: readonly number[]): number | null {
-  return numbers.at(-1) ?? null
-}
-
-function eventsOf(pieces: readonly Piece[]): readonly EventInput[] {
-  return pieces.flatMap((piece) => piece.event ?? [])
-}
-
-function countLast(outcome: Outcome | null, status: RunStatus): number {
-  if (outcome === null) return 0
-  return status === 'cancelled' ? outcome.eventsIfCancelled.length : outcome.events.length
 }

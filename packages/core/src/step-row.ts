@@ -90,6 +90,11 @@ export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult
   return { recorded, commit }
 }
 
+/** The call's row of a body that is not over. */
+export function startedWrite(row: StepRow): StepWrite {
+  return toWrite(row, rowOf(row, 'started', {}), { due: null, child: null })
+}
+
 function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {
   const { dueAt: _dueAt, isDue: _isDue, ...columns } = recorded
   const { name, index, kind, waitName } = row

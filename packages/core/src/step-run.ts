@@ -231,7 +231,8 @@ async function recordFailure(call: StepCall, error: unknown): Promise<never> {
     errorDetail: described.detail,
   })
   scope.recorded.delete(name)
-  if (call.options.once === true) scope.failed.set(name, row)
+  // A plugin may run the job again: the body goes on from what it saved, unless it may run only once.
+  scope.failed.set(name, call.options.once === true ? row : { ...row, attempt: NO_ATTEMPT })
   countFailure(scope, name)
   scope.engine.events.emit(event, seq)
   throw remember(scope, name, error)

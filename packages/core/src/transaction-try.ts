@@ -1,7 +1,9 @@
 import { askPatiently, reportTrouble, troubleDelayMs } from './engine'
 import { StorageError } from './errors'
 import type { EventInput } from './events'
-import type { StepAnswer, StepCommit, Taken } from './run-writer'
+import { unlessAborted } from './interruption'
+import type { StepAnswer } from './parcel'
+import type { StepCommit, Taken } from './run-writer'
 import { toStepCommit } from './step-row'
 import { completion, type StepCall, type StoredResult } from './step-run'
 import type { RecordedStep, StepScope } from './step-scope'
@@ -59,6 +61,7 @@ export class TransactionTry {
     }
     try {
       const work = async () => scope.bodyScope.run({ scope, stepName: name }, () => body(transaction))
+      // What an aborted body still does is lost with its transaction, which must not stay open for it.
       const value = await unlessAborted(scope.interruption.signal, work())
       this.#refuseIfOver()
       const output = encodeValue(value, `The output of step "${name}"`)
@@ -164,14 +167,4 @@ function isRefusal(error: unknown): boolean {
 
 function passes(error: unknown): boolean {
   return error instanceof StorageError && !isRefusal(error)
-}
-
-/** What an aborted body still does is lost with its transaction, which must not stay open for it. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }

@@ -1,0 +1,95 @@
+import { CHUNKS_TOGETHER } from './chunk-backlog'
+import { toTemplate, type EventInput } from './events'
+import type { RunStatus } from './lifecycle'
+import type { CommitAnswer, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
+
+/** What one commit takes at most: a longer one would hold up everybody else who writes. */
+export const MAX_PIECES = 1000
+const MAX_LENGTH = 4 * 1024 * 1024
+
+/** `eventSeq`: the number under which the step's event was stored. */
+export type StepAnswer = CommitAnswer & { readonly eventSeq?: number }
+
+/** Something to persist, in the order in which it happened. */
+export interface Piece {
+  readonly steps?: readonly StepWrite[]
+  readonly currentStepIndex?: number | null
+  readonly consumedSignals?: readonly number[]
+  readonly log?: NewLog
+  readonly event?: EventInput | null
+  readonly chunk?: { readonly length: number; readonly dueAt: number }
+  readonly resolve?: (answer: StepAnswer) => void
+}
+
+/** What goes with one commit. */
+export interface Parcel {
+  readonly pieces: readonly Piece[]
+  readonly progress: Progress | null
+  readonly outcome: Outcome | null
+}
+
+export const NOTHING: Parcel = { pieces: [], progress: null, outcome: null }
+
+type Contents = Omit<RunCommit, 'lease' | 'commitNo' | 'leaseMs'>
+
+export function contentsOf({ pieces, progress, outcome }: Parcel): Contents {
+  return {
+    currentStepIndex: pieces.flatMap((piece) => piece.currentStepIndex ?? []).at(-1) ?? null,
+    progress,
+    steps: withoutOutdated(pieces.flatMap((piece) => piece.steps ?? [])),
+    logs: pieces.flatMap((piece) => piece.log ?? []),
+    events: eventsOf(pieces).map(toTemplate),
+    consumedSignals: pieces.flatMap((piece) => piece.consumedSignals ?? []),
+    outcome,
+  }
+}
+
+/** A start whose end goes with the same commit need not be written. */
+function withoutOutdated(steps: readonly StepWrite[]): readonly StepWrite[] {
+  if (!steps.some(({ status }) => status === 'started')) return steps
+  const last = new Map(steps.map((step) => [step.id, step]))
+  return steps.filter((step) => step.status !== 'started' || last.get(step.id) === step)
+}
+
+export function countForOneCommit(pieces: readonly Piece[]): number {
+  let length = 0
+  const end = pieces.findIndex(({ steps = [], log, chunk }, index) => {
+    for (const { output, checkpoint } of steps) length += (output?.length ?? 0) + (checkpoint?.length ?? 0)
+    length += (log?.data?.length ?? 0) + (chunk?.length ?? 0)
+    return index === MAX_PIECES || (index > 0 && length > MAX_LENGTH)
+  })
+  return end === -1 ? pieces.length : end
+}
+
+/** Text that follows text of the same stream is one event with it. */
+export function joinChunks(last: Piece, event: EventInput<'step:chunk'>, length: number): Piece | null {
+  const { event: before, chunk } = last
+  if (before?.type !== 'step:chunk' || chunk === undefined || before.stepName !== event.stepName) return null
+  if (typeof before.chunk !== 'string' || typeof event.chunk !== 'string') return null
+  if (chunk.length + length > CHUNKS_TOGETHER) return null
+  return {
+    ...last,
+    event: { ...event, chunk: before.chunk + event.chunk },
+    chunk: { ...chunk, length: chunk.length + length },
+  }
+}
+
+/** The numbers of a commit's events follow from the last one it took. */
+export function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
+  const last = answer.kept ? answer.seq - countLast(outcome, answer.status) : 0
+  let eventSeq = last - eventsOf(pieces).length
+  for (const { event, resolve } of pieces) {
+    const hasEvent = event !== undefined && event !== null
+    if (hasEvent) eventSeq += 1
+    resolve?.(answer.kept && hasEvent ? { ...answer, eventSeq } : answer)
+  }
+}
+
+function eventsOf(pieces: readonly Piece[]): readonly EventInput[] {
+  return pieces.flatMap((piece) => piece.event ?? [])
+}
+
+function countLast(outcome: Outcome | null, status: RunStatus): number {
+  if (outcome === null) return 0
+  return status === 'cancelled' ? outcome.eventsIfCancelled.length : outcome.events.length
+}

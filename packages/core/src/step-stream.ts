@@ -1,0 +1,109 @@
+import { handled, type CtxCall } from './ctx-call'
+import { InvalidOptionError } from './errors'
+import type { EventInput } from './events'
+import { unlessAborted } from './interruption'
+import { idsOf, startedWrite } from './step-row'
+import { runStep, type RunStepOptions, type StepCall } from './step-run'
+import type { StepTools } from './step-tools'
+import { decodeValue, encodeValue } from './values'
+
+/** How a stream is run. */
+export type StreamOptions = Omit<RunStepOptions, 'once'>
+
+/**
+ * Hands a chunk to listeners at once, and to the history if there is one. Await it: it takes its time when the database
+ * does not keep up.
+ */
+export type StreamEmit = (chunk: unknown) => Promise<void>
+
+/** What the body of a stream gets besides `emit`. A stream that starts again starts from its beginning. */
+export type StreamTools = Omit<StepTools, 'save' | 'checkpoint'>
+
+/** The function that a stream runs. */
+export type StreamBody<T> = (emit: StreamEmit, step: StreamTools) => T | Promise<T>
+
+const MAX_CHUNK_BYTES = 256 * 1024
+
+/** In the place of a checkpoint: an earlier start of the stream has emitted something. */
+const HAS_CHUNKS = '{"chunks":true}'
+
+export interface StreamParams extends CtxCall {
+  readonly options: StreamOptions
+  readonly body: StreamBody<unknown>
+}
+
+/** `ctx.stream`: a step that tells what it does while it does it. */
+export function streamStep<T>({ options, body, ...ctxCall }: StreamParams): Promise<T> {
+  const { retry, timeout } = options
+  return runStep({
+    ...ctxCall,
+    kind: 'stream',
+    options: { retry, timeout },
+    async perform(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
+      restart(call)
+      const stream = new Stream(call, tools.signal)
+      try {
+        const value = await body((chunk) => handled(stream.emit(chunk)), tools)
+        stream.throwRefused()
+        return value
+      } finally {
+        stream.isOpen = false
+      }
+    },
+  })
+}
+
+/** Only the chunks after it count. */
+function restart(call: StepCall): void {
+  if (call.checkpoint !== HAS_CHUNKS) return
+  const { writer, engine } = call.scope
+  const event: EventInput = { type: 'step:restart', ...idsOf(call) }
+  writer.ride(event)
+  engine.events.emit(event)
+}
+
+/** The chunks of one start. */
+class Stream {
+  readonly #call: StepCall
+  readonly #signal: AbortSignal
+  #refused: { readonly error: unknown } | null = null
+  #isMarked = false
+  isOpen = true
+
+  constructor(call: StepCall, signal: AbortSignal) {
+    this.#call = call
+    this.#signal = signal
+  }
+
+  async emit(chunk: unknown): Promise<void> {
+    const call = this.#call
+    const { writer, engine } = call.scope
+    if (!this.isOpen || !call.isOpen) {
+      throw new InvalidOptionError(`emit() of step "${call.name}" was called after its body had ended.`)
+    }
+    if (this.#signal.aborted) throw this.#signal.reason
+    const text = this.#encode(chunk)
+    call.checkpoint = HAS_CHUNKS
+    const event = { type: 'step:chunk', ...idsOf(call), chunk: decodeValue(text) } as const
+    // Of its own for each: what a listener does to it must not be what is stored.
+    const shown = engine.events.hears('step:chunk') ? decodeValue(text) : undefined
+    engine.events.emit({ ...event, chunk: shown })
+    const row = this.#isMarked ? null : startedWrite(call)
+    this.#isMarked = true
+    await unlessAborted(this.#signal, writer.chunk({ event, length: text?.length ?? 0, row }))
+  }
+
+  /** Nobody may have waited for the refusal, and a stream must not end well with a hole in it. */
+  throwRefused(): void {
+    if (this.#refused !== null) throw this.#refused.error
+  }
+
+  #encode(chunk: unknown): string | null {
+    try {
+      return encodeValue(chunk, `A chunk of step "${this.#call.name}"`, MAX_CHUNK_BYTES)
+    } catch (error) {
+      this.#refused ??= { error }
+      throw error
+    }
+  }
+}
