@@ -65,7 +65,9 @@ export interface SignalStorage {
 export interface TransactionStorage<Trx = unknown> {
   /**
    * Runs `body`, then the commit it returns, as the last statements of one transaction. A lost lease rolls back and is
-   * answered; an error of the body rolls back and is thrown; longer than `timeoutMs` is `TRANSACTION_TIMEOUT`.
+   * answered; an error of the body rolls back and is thrown; longer than `timeoutMs` is `TRANSACTION_TIMEOUT`. A storage
+   * that knows the body's error for trouble of its own (a broken connection, a deadlock) throws a `StorageError`
+   * instead, and the body is run again.
    */
   commitWith<T>(
     body: (trx: Trx) => Promise<{ readonly commit: RunCommit; readonly value: T }>,

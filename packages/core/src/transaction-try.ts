@@ -47,7 +47,7 @@ export class TransactionTry {
       this.#written?.taken.keep(answer)
     } catch (error) {
       this.#isOver = true
-      return this.#afterTrouble(this.#bodyFailure?.error ?? error)
+      return this.#afterTrouble(passes(error) ? error : (this.#bodyFailure?.error ?? error))
     }
     return this.#result()
   }

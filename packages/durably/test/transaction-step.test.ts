@@ -321,6 +321,26 @@ describe('ctx.transaction', () => {
     expect([bodies, await charges(), steps.length]).toEqual([1, [1], 1])
   })
 
+  it('is tried again when the storage knows the error of its body for its own trouble', async () => {
+    const { perform, charges } = await openShop(
+      firstTime(async (real, body, timeoutMs) => {
+        await expect(real(body, timeoutMs)).rejects.toThrow('ECONNRESET')
+        throw cut()
+      }),
+    )
+    let bodies = 0
+    const { run, steps } = await perform((ctx) =>
+      ctx.transaction('charge', async (trx: Trx) => {
+        bodies += 1
+        await charge(trx)
+        if (bodies === 1) throw new Error('read ECONNRESET')
+        return bodies
+      }),
+    )
+    expect(run).toMatchObject({ status: 'completed', output: 2 })
+    expect([await charges(), steps.length]).toEqual([[1], 1])
+  })
+
   it.each(['timed_out', 'pending'] as const)('is taken back at once when its run is to be %s', async (status) => {
     const { durably, charges } = await openShop()
     const reasons: unknown[] = []
