@@ -167,6 +167,31 @@ describe('ctx.stream', () => {
     expect(commits).toHaveLength(3)
   })
 
+  it('does not let a chunk wait longer because a commit was in flight', async () => {
+    const arrivals: number[] = []
+    const storage: Storage = {
+      ...bench.storage,
+      async commit(list) {
+        await pause(40)
+        arrivals.push(bench.clock.monotonic())
+        return bench.storage.commit(list)
+      },
+    }
+    await begin(
+      (ctx) =>
+        ctx.stream('talk', async (emit) => {
+          await emit('at 0')
+          await pause(60)
+          await emit('at 60')
+          await pause(1000)
+        }),
+      { storage },
+    )
+    await bench.clock.advance(200)
+    // Sent at 50 and at 110, as it would have been without the first.
+    expect(arrivals).toEqual([90, 150])
+  })
+
   it('lets emit wait while the database is away and too much is waiting for it', async () => {
     const faulty = createFaulty(bench.storage)
     faulty.fail('commit')
@@ -280,13 +305,17 @@ describe('a stream that starts again', () => {
       aroundStep: (_step, next) => next().catch(() => next()),
       aroundRun: (_run, next) => next().catch(() => next()),
     }
-    let tries = 0
+    const emits: StreamEmit[] = []
     const { events, now } = await begin(
       (ctx) =>
         ctx.stream('talk', async (emit) => {
-          tries += 1
-          await emit(tries)
-          if (tries < 4) throw new Error('no')
+          // What is left of the try before has no say any more.
+          await emits
+            .at(-1)?.('late')
+            .catch(() => {})
+          emits.push(emit)
+          await emit(emits.length)
+          if (emits.length < 4) throw new Error('no')
         }),
       { plugins: [again] },
     )
