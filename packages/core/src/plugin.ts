@@ -1,6 +1,6 @@
 import type { Durably } from './durably'
 import { InvalidOptionError } from './errors'
-import type { EventType } from './events'
+import { EVENT_TYPES, type EventType } from './events'
 import { capability } from './runs'
 import type { Storage } from './storage'
 import type { StopOptions } from './worker'
@@ -23,11 +23,33 @@ export interface StepInfo {
   readonly signal: AbortSignal
 }
 
-/** What a plugin wants kept in the database. */
+/** What a plugin wants kept in the database. What it does not name is not. */
 export interface RecordedHistory {
+  /** What jobs log, for `getLogs()`. */
   readonly logs?: boolean | undefined
-  /** All events, or these types only. */
+  /** All events, or these types only, for `getEvents()` and `subscribe()`. */
   readonly events?: boolean | readonly EventType[] | undefined
+  /** Each `run:progress`. Without it: as `events` says. The run itself always has its last progress. */
+  readonly progress?: boolean | undefined
+  /** What `ctx.stream` emits: `step:chunk` and `step:restart`. Without it: as `events` says. */
+  readonly chunks?: boolean | undefined
+}
+
+const PROGRESS_TYPES: readonly EventType[] = ['run:progress']
+const CHUNK_TYPES: readonly EventType[] = ['step:chunk', 'step:restart']
+
+/** The types of events that are kept. */
+function recordedTypes({ events, progress, chunks }: RecordedHistory): ReadonlySet<EventType> {
+  const types = new Set(events === true ? EVENT_TYPES : events === false ? [] : events)
+  const decide = (some: readonly EventType[], isWanted: boolean | undefined) => {
+    for (const type of some) {
+      if (isWanted === true) types.add(type)
+      if (isWanted === false) types.delete(type)
+    }
+  }
+  decide(PROGRESS_TYPES, progress)
+  decide(CHUNK_TYPES, chunks)
+  return types
 }
 
 /** Extends an instance: `durably.use(plugin)`. */
@@ -67,6 +89,8 @@ export interface Plugins {
   staleThreshold(): number | undefined
   recordsLogs(): boolean
   recordsEvent(type: EventType): boolean
+  /** Any event at all. */
+  recordsEvents(): boolean
   aroundRun(run: RunInfo, body: () => Promise<unknown>): Promise<unknown>
   aroundStep(step: StepInfo, body: () => Promise<unknown>): Promise<unknown>
 }
@@ -74,7 +98,6 @@ export interface Plugins {
 export function createPlugins(): Plugins {
   const plugins: Plugin[] = []
   let logs = false
-  let everyEvent = false
   let longestLease: number | undefined
   const eventTypes = new Set<EventType>()
   return {
@@ -82,14 +105,14 @@ export function createPlugins(): Plugins {
       plugins.push(plugin)
       longestLease = longer(longestLease, plugin.staleThreshold)
       logs ||= plugin.records?.logs === true
-      everyEvent ||= plugin.records?.events === true
-      if (Array.isArray(plugin.records?.events)) for (const type of plugin.records.events) eventTypes.add(type)
+      for (const type of recordedTypes(plugin.records ?? {})) eventTypes.add(type)
       // Who has the chunks has to know which of them count.
       if (eventTypes.has('step:chunk')) eventTypes.add('step:restart')
     },
     staleThreshold: () => longestLease,
     recordsLogs: () => logs,
-    recordsEvent: (type) => everyEvent || eventTypes.has(type),
+    recordsEvent: (type) => eventTypes.has(type),
+    recordsEvents: () => eventTypes.size > 0,
     // The plugin used first is the outermost.
     aroundRun: (run, body) =>
       plugins.reduceRight((next, plugin) => {
@@ -118,8 +141,15 @@ export function requireUsable(storage: Storage, plugin: Plugin): void {
       throw new InvalidOptionError(`${hook} of plugin "${name}" is not a function.`)
     }
   }
-  for (const group of ['logs', 'events'] as const) {
-    const wanted = records?.[group]
-    if (wanted === true || (Array.isArray(wanted) && wanted.length > 0)) capability(storage, group, `Plugin "${name}"`)
-  }
+  if (records === undefined) return
+  refuseUnknownTypes(plugin.name, records.events)
+  if (records.logs === true) capability(storage, 'logs', `Plugin "${name}"`)
+  if (recordedTypes(records).size > 0) capability(storage, 'events', `Plugin "${name}"`)
+}
+
+function refuseUnknownTypes(plugin: string, events: RecordedHistory['events']): void {
+  if (typeof events !== 'object') return
+  const unknown = events.find((type) => !EVENT_TYPES.includes(type))
+  if (unknown !== undefined)
+    throw new InvalidOptionError(`Plugin "${plugin}" wants "${unknown}"; there is no such event.`)
 }

@@ -1,4 +1,4 @@
-import { CapabilityMissingError, createMemoryStorage, type Durably } from '@coji/durably-core'
+import { CapabilityMissingError, createMemoryStorage, type Durably, type RecordedHistory } from '@coji/durably-core'
 import { describe, expect, it } from 'vitest'
 import { withLogPersistence } from '../src/index'
 import { anything, instance } from './job-instance'
@@ -108,10 +108,33 @@ describe('withLogPersistence', () => {
     expect(await durably.getLogs(id)).toHaveLength(3)
   })
 
+  it('decides on progress and chunks by themselves when `include` names them', async () => {
+    const storedWith = async (include: RecordedHistory) => {
+      const durably = instance().use(withLogPersistence({ include }))
+      const id = await runOnce(durably)
+      return (await durably.getEvents(id)).map(({ type, seq }) => `${seq} ${type}`)
+    }
+    const whole = await storedWith({ events: true })
+    expect(whole).toHaveLength(8)
+    expect(whole).toContain('5 run:progress')
+    expect(await storedWith({ events: true, progress: false })).toHaveLength(7)
+    expect(await storedWith({ events: true, chunks: false })).toEqual(whole)
+    expect(await storedWith({ progress: true })).toEqual(['1 run:progress'])
+    expect(await storedWith({ events: ['run:progress', 'run:start'], progress: false })).toEqual(['1 run:start'])
+    expect(await storedWith({ events: ['run:start'], progress: true })).toEqual(['1 run:start', '2 run:progress'])
+    expect(await storedWith({ events: false, chunks: true })).toEqual([])
+  })
+
+  it('refuses an event that does not exist', () => {
+    const include = { events: ['run:begin' as never] }
+    expect(() => instance().use(withLogPersistence({ include }))).toThrow(/"run:begin"/)
+  })
+
   it('is refused by a storage that cannot keep what it wants', () => {
     const { events: _events, ...withoutEvents } = createMemoryStorage()
     const durably = instance({ storage: withoutEvents })
     expect(() => durably.use(withLogPersistence())).toThrow(CapabilityMissingError)
+    expect(() => durably.use(withLogPersistence({ include: { chunks: true } }))).toThrow(CapabilityMissingError)
     expect(() => durably.use(withLogPersistence({ include: { logs: true } }))).not.toThrow()
   })
 })
