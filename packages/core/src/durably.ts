@@ -15,6 +15,8 @@ import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
 import type { StandardSchema } from './schema'
 import type { RunCommand, RunRecord, Storage } from './storage'
+import { createSubscriptions, type RunSubscriptions } from './subscribe'
+import { TailReader } from './tail-reader'
 import { handled } from './ctx-call'
 import { triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
@@ -40,7 +42,7 @@ type Handles<TJobs extends JobRecord> = {
 }
 
 /** The part of an instance that servers hand out: nothing of other tenants can be read or changed through it. */
-export interface ScopedDurably extends RunReads, RunCommands {
+export interface ScopedDurably extends RunReads, RunCommands, RunSubscriptions {
   trigger<TInput, TOutput>(
     job: Pick<JobDefinition<string, TInput, TOutput>, 'name' | 'types'>,
     payload: TInput,
@@ -49,7 +51,7 @@ export interface ScopedDurably extends RunReads, RunCommands {
 }
 
 /** One instance: jobs, a worker, and access to the database. */
-export interface Durably extends RunReads, RunCommands {
+export interface Durably extends RunReads, RunCommands, RunSubscriptions {
   /** Creates or updates the tables. Call it at each start; many processes may at once. */
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
@@ -100,15 +102,17 @@ export function createDurably(options: DurablyOptions): Durably {
   const worker = new Worker(engine)
   const lead = new WorkerLead(worker, reporter.report)
   const waits = new Waits(engine)
+  const tails = new TailReader(engine)
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
   const isClosed = () => closing !== null
-  const { trigger, disconnect } = connect({ engine, worker, waits, isClosed })
+  const { trigger, disconnect } = connect({ engine, worker, waits, tails, isClosed })
 
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookNow() : worker.wake())
   const access = (tenant?: string) => ({
     ...createRunReads(engine, tenant),
+    ...createSubscriptions({ engine, tails, tenant }),
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
   const all = access()
@@ -142,14 +146,9 @@ export function createDurably(options: DurablyOptions): Durably {
       if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
       return (await worker.recoverFrom(workerId)).length
     },
-    health: () => ({
-      workerId: engine.options.workerId,
-      worker: worker.state,
-      active: worker.activeRuns(),
-      trouble: engine.trouble,
-    }),
+    health: () => healthOf(engine, worker),
     close() {
-      closing ??= closeAll({ engine, worker, lead, waits, before: [disconnect, ...uninstalls.reverse()] })
+      closing ??= closeAll({ engine, worker, lead, waits, tails, before: [disconnect, ...uninstalls.reverse()] })
       return closing
     },
     on: (type, listener) => engine.events.on(type, listener),
@@ -170,6 +169,10 @@ export function createDurably(options: DurablyOptions): Durably {
   return durably
 }
 
+function healthOf({ options, trouble }: Engine, worker: Worker): Health {
+  return { workerId: options.workerId, worker: worker.state, active: worker.activeRuns(), trouble }
+}
+
 /** All of them or none. */
 function addJobs(known: Map<string, JobDefinition>, jobs: readonly JobDefinition[]): void {
   const added = new Map<string, JobDefinition>()
@@ -188,13 +191,15 @@ interface Parts {
   readonly engine: Engine
   readonly worker: Worker
   readonly waits: Waits
+  readonly tails: TailReader
 }
 
 /** Lets the parts hear of what happens to runs in this process, and through the storage in others. */
-function connect({ engine, worker, waits, isClosed }: Parts & { isClosed(): boolean }) {
+function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(): boolean }) {
   let triggering = 0
   for (const type of ENDING_EVENTS) engine.events.on(type, ({ runId }) => waits.look(runId))
   const unwatch = engine.storage.watch?.subscribe((hint) => {
+    if (hint.kind === 'run') tails.noteChanged(hint.runId)
     // Of runs in our own hands our own events tell.
     if (hint.kind === 'run' && !worker.holds(hint.runId)) waits.look(hint.runId)
     // A trigger of our own wakes the worker itself, once its event is out.
@@ -221,8 +226,9 @@ interface CloseParams extends Parts {
   readonly before: readonly Uninstall[]
 }
 
-async function closeAll({ engine, worker, lead, waits, before }: CloseParams): Promise<void> {
+async function closeAll({ engine, worker, lead, waits, tails, before }: CloseParams): Promise<void> {
   waits.close(new ClosedError())
+  tails.close(new ClosedError())
   await lead.stop({ timeout: 0 })
   worker.close()
   for (const task of before) {

@@ -77,7 +77,7 @@ export type { Logger } from './reporter'
 export { CRASH_BACKOFF, crashBackoffMs, type GrowingDelay, type RetryPolicy } from './retry'
 export type { CompletedRun, Run, Step, TriggeredRun } from './run'
 export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
-export type { Log, PageOptions, RunFilter, RunReads, StoredEvent } from './runs'
+export type { Log, PageOptions, RunFilter, RunReads } from './runs'
 export type { StandardSchema } from './schema'
 export type { RunStepOptions, StepBody } from './step-run'
 export type { StreamBody, StreamEmit, StreamOptions, StreamTools } from './step-stream'
@@ -127,6 +127,8 @@ export type {
   WaitingFor,
   WatchStorage,
 } from './storage'
+export type { StoredEvent } from './stored-event'
+export type { EventStream, RunSubscriptions, SubscribeOptions } from './subscribe'
 export type { TriggerOptions } from './trigger'
 export type { WaitOptions } from './waits'
 export type { DrainOptions, DrainResult, StopOptions, WorkerState } from './worker'

@@ -1,10 +1,10 @@
 import type { Engine } from './engine'
 import { CapabilityMissingError, InvalidOptionError } from './errors'
-import type { DurablyEvent } from './events'
 import { explainRun } from './explain'
 import { RUN_STATUSES, type RunStatus } from './lifecycle'
 import { toRun, toStep, type Run, type Step } from './run'
-import type { Capability, EventRecord, RunQuery, RunRecord, StatusCounts, Storage } from './storage'
+import type { Capability, RunQuery, StatusCounts, Storage } from './storage'
+import { toStoredEvent, type StoredEvent } from './stored-event'
 import { decodeValue } from './values'
 
 /** Which runs `getRuns()` returns: those that meet every condition. */
@@ -35,9 +35,6 @@ export interface Log {
   readonly data: unknown
   readonly timestamp: string
 }
-
-/** An event as the history has it: without `sequence`, which is a process's own. */
-export type StoredEvent = Omit<DurablyEvent, 'sequence'> & { readonly seq: number }
 
 /** Reading runs. What is not there is `null` or `[]`. */
 export interface RunReads {
@@ -94,7 +91,7 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
 }
 
 /** What a route without its parameter hands over is the id of no run. */
-function isId(id: unknown): boolean {
+export function isId(id: unknown): id is string {
   return typeof id === 'string'
 }
 
@@ -138,12 +135,4 @@ function toPage<TCursor>({ after, limit }: PageOptions<TCursor>) {
 function refuseBadLimit(limit: number): number {
   if (Number.isSafeInteger(limit) && limit > 0) return limit
   throw new InvalidOptionError(`limit must be a positive integer, not ${limit}.`)
-}
-
-/** The payload of a run is stored once, on the run. */
-function toStoredEvent({ type, payload, seq, createdAt }: EventRecord, run: RunRecord): StoredEvent {
-  const own = decodeValue(payload) as object
-  const withPayload = type === 'run:start' || type === 'run:trigger' ? { payload: decodeValue(run.payload) } : {}
-  const fields = { type, runId: run.id, jobName: run.jobName, ...withPayload, ...own, seq, timestamp: createdAt }
-  return fields as unknown as StoredEvent
 }
