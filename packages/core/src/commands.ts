@@ -68,7 +68,9 @@ export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCo
       throw answer.reason === 'not-found' ? NotFoundError.run(command.runId) : conflict(command, answer.run)
     const { run } = answer
     const event = eventOf(run)
-    events.emit(event, plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
+    // What is said of a run that was removed cannot be stored with it.
+    const isStored = command.kind !== 'remove' && plugins.recordsEvent(event.type)
+    events.emit(event, isStored ? run.lastEventSequence : undefined)
     onApplied(command.kind, run)
     return run
   }
@@ -93,17 +95,21 @@ export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCo
       refuseBadText('The name of a signal', name)
       refuseBadText('dedupeKey', dedupeKey)
       const text = encodeValue(payload, `The payload of signal "${name}"`)
+      const event = { type: 'run:signal', runId: id, signalName: name } as const
       const answer = await signals.send({
         ...scope,
         runId: id,
         name,
         payload: text,
         dedupeKey: dedupeKey ?? null,
-        events: [],
+        events: recorded(engine, event),
       })
       if (!answer.kept && answer.reason === 'not-found') throw NotFoundError.run(id)
       if (!answer.kept && answer.reason === 'wrong-state') throw endedBefore(answer.run)
-      if (answer.kept) onSignal(id)
+      if (answer.kept) {
+        events.emit(event)
+        onSignal(id)
+      }
       return { deduplicated: !answer.kept }
     },
     async deleteRun(id) {

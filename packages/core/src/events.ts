@@ -26,6 +26,8 @@ interface EventFields {
   /** By hand, or by the retry policy after an error. */
   'run:retry': OfRun & { readonly byHand: boolean; readonly error: string | null }
   'run:suspend': OfRun & { readonly waitingFor: WaitingFor }
+  /** A signal came for it. */
+  'run:signal': { readonly runId: string; readonly signalName: string }
   'run:unpark': OfRun
   /** Given back by a worker that stops: not a crash. */
   'run:release': OfRun
@@ -68,6 +70,7 @@ const EVERY_TYPE: Readonly<Record<EventType, true>> = {
   'run:cancel': true,
   'run:retry': true,
   'run:suspend': true,
+  'run:signal': true,
   'run:unpark': true,
   'run:release': true,
   'run:recover': true,

@@ -11,6 +11,7 @@ const RELAYED: Readonly<Record<EventType, boolean>> = {
   'run:cancel': true,
   'run:retry': true,
   'run:suspend': true,
+  'run:signal': true,
   'run:unpark': true,
   'run:release': true,
   'run:recover': true,
