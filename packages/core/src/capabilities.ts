@@ -33,6 +33,14 @@ export interface LogStorage {
     runId: string,
     options: Scope & { readonly after?: string; readonly limit?: number },
   ): Promise<readonly LogRecord[]>
+  /** These logs of any runs, in one query and in any order; those that are not there are left out. */
+  findLogs(logs: readonly LogPlace[]): Promise<readonly LogRecord[]>
+}
+
+/** Where a log is. */
+export interface LogPlace {
+  readonly runId: string
+  readonly id: string
 }
 
 /** A signal on its way to a run. */

@@ -137,14 +137,16 @@ export function createLogs(scope: Pick<StepScope, 'engine' | 'run' | 'writer'>):
   const { environment } = engine
   function write({ data: given, ...line }: Pick<NewLog, 'stepName' | 'level' | 'message'> & { data: unknown }): void {
     const data = toLogData(given)
-    engine.events.emit({ type: 'log:write', runId: run.id, ...line, data })
+    const event = { type: 'log:write', runId: run.id, ...line, data } as const
+    engine.events.emit(event)
     if (!engine.plugins.recordsLogs()) return
-    writer.log({
+    const log = {
       ...line,
       id: environment.createId(),
       data: data === undefined ? null : JSON.stringify(data),
       timestamp: toInstant(environment.clock.now()),
-    })
+    }
+    writer.log(log, event)
   }
   return (stepName) => ({
     info: (message, data) => write({ stepName, level: 'info', message: toLogText(message), data }),

@@ -187,9 +187,129 @@ describe('stored events', () => {
     expect(heard).toMatchObject([{ seq: 5 }])
   })
 
-  it('go with the run', async () => {
+  it('tell of everything that happens to a run', async () => {
+    let fails = true
+    const { durably, job } = await recorded(async (ctx) => {
+      ctx.progress(1, 2)
+      await ctx.sleep('a moment', 500)
+      await ctx.waitFor('go')
+      await ctx.run('try', { retry: { maxAttempts: 2, delay: 10 } }, () => {
+        if (fails) throw new Error('no')
+      })
+      const child = await ctx.trigger('another', childJob, {})
+      await ctx.wait('its end', child)
+    })
+    const childJob = durably.defineJob({ name: 'child', input: anything }, () => 'done')
+    const { id } = await job.trigger({}, { delay: 1000 })
+    await durably.signal(id, 'go', 'not stored twice', { dedupeKey: 'once' })
+    await durably.signal(id, 'go', 'a double', { dedupeKey: 'once' })
+    await durably.cancel(id)
+    await durably.retry(id)
+    await bench.clock.advance(2000)
+    fails = false
+    await durably.retry(id)
+    await bench.clock.advance(2000)
+    const events = await durably.getEvents(id)
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
+    expect(events.map((event) => ('stepName' in event ? `${event.type} ${event.stepName}` : event.type))).toEqual([
+      'run:trigger',
+      'run:signal',
+      'run:cancel',
+      'run:retry',
+      'run:start',
+      'run:progress',
+      'step:start a moment',
+      'run:suspend',
+      'run:start',
+      'run:progress',
+      'step:complete a moment',
+      'step:complete go',
+      'step:start try',
+      'step:fail try',
+      'run:suspend',
+      'run:start',
+      'run:progress',
+      'step:start try',
+      'step:fail try',
+      'run:fail',
+      'run:retry',
+      'run:start',
+      'run:progress',
+      'step:start try',
+      'step:complete try',
+      'step:complete another',
+      'step:start its end',
+      'run:suspend',
+      'run:start',
+      'run:progress',
+      'step:complete its end',
+      'run:complete',
+    ])
+    expect(events[1]).toMatchObject({ runId: id, jobName: 'job', signalName: 'go' })
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', lastEventSequence: events.length })
+  })
+
+  it('have what was logged in its place, stored once', async () => {
+    const { durably, id } = await recorded(
+      async (ctx) => {
+        ctx.log.info('first', { n: 1 })
+        await ctx.run('a', (step) => step.log.warn('second'))
+      },
+      { events: true, logs: true },
+    )
+    const events = await durably.getEvents(id)
+    expect(events.map(({ type }) => type)).toEqual([
+      'run:trigger',
+      'run:start',
+      'log:write',
+      'step:start',
+      'log:write',
+      'step:complete',
+      'run:complete',
+    ])
+    expect(events[2]).toEqual({
+      type: 'log:write',
+      runId: id,
+      jobName: 'job',
+      stepName: null,
+      level: 'info',
+      message: 'first',
+      data: { n: 1 },
+      seq: 3,
+      timestamp: expect.any(String),
+    })
+    expect(events[4]).toMatchObject({ stepName: 'a', level: 'warn', message: 'second', seq: 5 })
+    expect(JSON.stringify(await bench.storage.events.getEvents(id, {}))).not.toContain('second')
+    expect(await durably.getLogs(id)).toMatchObject([{ message: 'first' }, { message: 'second' }])
+  })
+
+  it('have no logs where only events or only logs are wanted', async () => {
+    for (const records of [{ events: true }, { logs: true }, { logs: true, events: ['run:start'] as const }]) {
+      const durably = bench.open().use({ name: 'history', records })
+      const job = durably.defineJob({ name: `job ${JSON.stringify(records)}`, input: anything }, (ctx) => {
+        ctx.log.info('line')
+      })
+      durably.start()
+      const { id } = await job.trigger({})
+      await settled()
+      expect(await typesOf(durably, id)).not.toContain('log:write')
+      expect(await durably.getLogs(id)).toHaveLength(records.logs === true ? 1 : 0)
+    }
+  })
+
+  it('say so where somebody removed a log by hand', async () => {
     const { durably, id } = await recorded((ctx) => ctx.log.info('line'), { events: true, logs: true })
+    const storage = { ...bench.storage, logs: { ...bench.storage.logs, findLogs: async () => [] } }
+    expect((await durably.getEvents(id))[2]).toMatchObject({ type: 'log:write', message: 'line' })
+    expect((await bench.open({ storage }).getEvents(id))[2]).toMatchObject({ type: 'log:write', message: '[removed]' })
+  })
+
+  it('go with the run', async () => {
+    const { durably, id, heard } = await recorded((ctx) => ctx.log.info('line'), { events: true, logs: true })
     await durably.deleteRun(id)
+    // Told here, and stored nowhere.
+    expect(heard.at(-1)).toMatchObject({ type: 'run:delete', runId: id })
+    expect(heard.at(-1)).not.toHaveProperty('seq')
     expect(await durably.getEvents(id)).toEqual([])
     expect(await durably.getLogs(id)).toEqual([])
   })

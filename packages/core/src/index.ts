@@ -98,6 +98,7 @@ export type {
   Instant,
   Json,
   Lease,
+  LogPlace,
   LogRecord,
   LogStorage,
   NewLog,

@@ -1,7 +1,8 @@
 import { CHUNKS_TOGETHER } from './chunk-backlog'
 import { toTemplate, type EventInput } from './events'
 import type { RunStatus } from './lifecycle'
-import type { CommitAnswer, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
+import type { CommitAnswer, EventTemplate, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
+import { toLogTemplate } from './stored-logs'
 
 /** What one commit takes at most: a longer one would hold up everybody else who writes. */
 export const MAX_PIECES = 1000
@@ -38,7 +39,7 @@ export function contentsOf({ pieces, progress, outcome }: Parcel): Contents {
     progress,
     steps: withoutOutdated(pieces.flatMap((piece) => piece.steps ?? [])),
     logs: pieces.flatMap((piece) => piece.log ?? []),
-    events: eventsOf(pieces).map(toTemplate),
+    events: pieces.flatMap(templateOf),
     consumedSignals: pieces.flatMap((piece) => piece.consumedSignals ?? []),
     outcome,
   }
@@ -83,6 +84,11 @@ export function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, 
     if (hasEvent) eventSeq += 1
     resolve?.(answer.kept && hasEvent ? { ...answer, eventSeq } : answer)
   }
+}
+
+function templateOf({ event, log }: Piece): readonly EventTemplate[] {
+  if (event === undefined || event === null) return []
+  return [log === undefined ? toTemplate(event) : toLogTemplate(log)]
 }
 
 function eventsOf(pieces: readonly Piece[]): readonly EventInput[] {

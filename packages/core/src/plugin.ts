@@ -25,7 +25,7 @@ export interface StepInfo {
 
 /** What a plugin wants kept in the database. What it does not name is not. */
 export interface RecordedHistory {
-  /** What jobs log, for `getLogs()`. */
+  /** What jobs log, for `getLogs()`; with all `events`, or `log:write` among them, in the order of the events too. */
   readonly logs?: boolean | undefined
   /** All events, or these types only, for `getEvents()` and `subscribe()`. */
   readonly events?: boolean | readonly EventType[] | undefined

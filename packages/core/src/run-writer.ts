@@ -106,9 +106,10 @@ export class RunWriter {
     this.#flushWithin(EVENT_RIDE_MS)
   }
 
-  log(log: NewLog): void {
+  /** The event points at the log: its text is stored once. */
+  log(log: NewLog, event: EventInput): void {
     if (this.#finished) return
-    this.#pieces.push({ log })
+    this.#pieces.push({ log, event: this.#stored(event) })
     this.#flushWithin(EVENT_RIDE_MS)
   }
 

@@ -4,6 +4,7 @@ import { explainRun } from './explain'
 import { RUN_STATUSES, type RunStatus } from './lifecycle'
 import { toRun, toStep, type Run, type Step } from './run'
 import type { Capability, RunQuery, StatusCounts, Storage } from './storage'
+import { withLogs } from './stored-logs'
 import { toStoredEvent, type StoredEvent } from './stored-event'
 import { decodeValue } from './values'
 
@@ -77,7 +78,8 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
       const group = capability(storage, 'events', 'getEvents()')
       const run = await find(id)
       if (run === null) return []
-      return (await group.getEvents(id, { ...toPage(page), ...scope })).map((event) => toStoredEvent(event, run))
+      const events = await group.getEvents(id, { ...toPage(page), ...scope })
+      return (await withLogs(storage, events)).map((event) => toStoredEvent(event, run))
     },
     async counts({ jobName, tenant: wanted } = {}) {
       const filter = { ...(jobName !== undefined && { jobName }), ...(wanted !== undefined && { tenant: wanted }) }

@@ -8,6 +8,7 @@ export type {
   EventStorage,
   EventTail,
   Hint,
+  LogPlace,
   LogStorage,
   NewSignal,
   SignalAnswer,

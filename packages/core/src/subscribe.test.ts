@@ -127,6 +127,35 @@ describe('subscribe', () => {
     expect(seen.end).toBe('closed')
   })
 
+  it('shows what the job logs, with one more query for all of it', async () => {
+    let queries = 0
+    const gate = createGate()
+    const { trigger } = work(async (ctx) => {
+      await ctx.run('a', () => gate.opened)
+      for (const n of [1, 2, 3]) ctx.log.info(`line ${n}`, { n })
+    })
+    const ids = [await trigger(), await trigger()]
+    const logs: typeof bench.storage.logs = {
+      ...bench.storage.logs,
+      findLogs(places) {
+        queries += 1
+        return bench.storage.logs.findLogs(places)
+      },
+    }
+    const reader = open({ storage: { ...bench.storage, logs } })
+    const seen = ids.map((id) => follow(reader.subscribe(id)))
+    await bench.clock.advance(1000)
+    expect(queries).toBe(0)
+    gate.open()
+    await bench.clock.advance(1000)
+    expect(queries).toBeLessThanOrEqual(2)
+    for (const { events, end } of seen) {
+      const lines = events.filter((event) => event.type === 'log:write').map(({ message, data }) => [message, data])
+      expect(lines).toEqual([1, 2, 3].map((n) => [`line ${n}`, { n }]))
+      expect(end).toBe('closed')
+    }
+  })
+
   it('begins after a number', async () => {
     const { durably, trigger } = work((ctx) => ctx.run('a', () => 1))
     const id = await trigger()

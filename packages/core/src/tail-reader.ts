@@ -1,7 +1,8 @@
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { isEnded } from './lifecycle'
 import { capability } from './runs'
-import type { EventTail, RunRecord } from './storage'
+import type { EventStorage, EventTail, RunRecord, Storage } from './storage'
+import { withLogs } from './stored-logs'
 
 /** How many events of one run a query brings at most. */
 const PAGE = 100
@@ -176,7 +177,7 @@ export class TailReader {
     const ids = cursors.flatMap(({ runId }) => (this.#wantsRun(runId) ? [runId] : []))
     const runs = ids.length === 0 ? [] : await ask(this.#engine, (storage) => storage.getRuns({ ids }))
     const runOf = new Map(runs.map((run) => [run.id, run]))
-    const tails = await ask(this.#engine, (storage) => capability(storage, 'events', 'subscribe()').tail(cursors, PAGE))
+    const tails = await ask(this.#engine, (storage) => readTails(storage, cursors))
     const tailOf = new Map(tails.map((tail) => [tail.runId, tail]))
     return cursors.reduce((sum, { runId, after }) => {
       const run = runOf.get(runId) ?? null
@@ -205,6 +206,20 @@ export class TailReader {
     }
     return answered
   }
+}
+
+/** One query, and one more if jobs logged. */
+async function readTails(
+  storage: Storage,
+  cursors: Parameters<EventStorage['tail']>[0],
+): Promise<readonly EventTail[]> {
+  const tails = await capability(storage, 'events', 'subscribe()').tail(cursors, PAGE)
+  const all = await withLogs(
+    storage,
+    tails.flatMap(({ events }) => events),
+  )
+  const events = all.values()
+  return tails.map((tail) => ({ ...tail, events: tail.events.map((event) => events.next().value ?? event) }))
 }
 
 interface Answer {

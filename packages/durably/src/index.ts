@@ -84,6 +84,7 @@ export type {
   Lifecycle,
   Log,
   Logger,
+  LogPlace,
   LogRecord,
   LogStorage,
   LogWriteEvent,

@@ -33,12 +33,20 @@ describe('withLogPersistence', () => {
     expect(events.map(({ type }) => type)).toEqual([
       'run:trigger',
       'run:start',
+      'log:write',
       'step:start',
+      'log:write',
       'step:complete',
       'run:progress',
       'step:start',
       'step:complete',
+      'log:write',
       'run:complete',
+    ])
+    expect(events.filter(({ type }) => type === 'log:write')).toMatchObject([
+      { runId: id, jobName: 'import', level: 'info', message: 'begin', data: { rows: 2 }, stepName: null, seq: 3 },
+      { level: 'warn', message: 'slow file', stepName: 'read', seq: 5 },
+      { level: 'error', message: 'odd', stepName: null, seq: 10 },
     ])
     expect(events.at(-1)).toMatchObject({ runId: id, jobName: 'import', output: 'done' })
     const logs = await durably.getLogs(id)

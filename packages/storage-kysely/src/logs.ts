@@ -17,7 +17,17 @@ export function createLogs(context: SqlContext, reader: Reader): LogStorage {
       order by ${dialect.writeOrder('l')} limit ${p('limit')}`,
   )
 
+  const byId = statement<'ids'>(
+    context,
+    (p) => sql`select l.* from ${tables.logs} as l
+      where l.id in (select value from ${dialect.listOf(p('ids'))})`,
+  )
+
   return {
+    async findLogs(places) {
+      if (places.length === 0) return []
+      return (await reader.read(byId.bind({ ids: JSON.stringify(places.map(({ id }) => id)) }))).map(toLog)
+    },
     async getLogs(runId, options) {
       const { tenant = null, after = null, limit = NO_LIMIT } = options
       return (await reader.read(ofRun.bind({ runId, tenant, after, limit }))).map(toLog)

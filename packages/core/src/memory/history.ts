@@ -27,6 +27,11 @@ export function createLogs({ table }: Memory): LogStorage {
       const start = after === undefined ? 0 : placeAfter(logs, after)
       return logs.slice(start, limit === undefined ? undefined : start + limit)
     },
+    findLogs: async (places) => {
+      const wanted = new Set(places.map(({ id }) => id))
+      const runIds = [...new Set(places.map(({ runId }) => runId))]
+      return runIds.flatMap((runId) => table.find(runId)?.logs.filter(({ id }) => wanted.has(id)) ?? [])
+    },
   }
 }
 

@@ -52,6 +52,27 @@ export const LOG_CASES = casesOf('logs', 'logs', {
     assertEqual(await kit.logs.getLogs(newId(), {}), [], 'logs of an unknown run')
   },
 
+  'logs of many runs are found by their ids': async (kit) => {
+    const [one, other] = [await kit.start(), await kit.start()]
+    const logs = [newLog({ message: 'a' }), newLog({ message: 'b' }), newLog({ message: 'c', data: '[1]' })] as const
+    await one.commit({ logs: logs.slice(0, 2) })
+    await other.commit({ logs: logs.slice(2) })
+    const [a, , c] = logs
+    const places = [
+      { runId: other.id, id: c.id },
+      { runId: one.id, id: newId() },
+      { runId: one.id, id: a.id },
+      { runId: newId(), id: newId() },
+    ]
+    const found = [...(await kit.logs.findLogs(places))].sort((x, y) => x.message.localeCompare(y.message))
+    const written = [
+      { ...a, runId: one.id },
+      { ...c, runId: other.id },
+    ]
+    assertEqual(found, written, 'the logs')
+    assertEqual(await kit.logs.findLogs([]), [], 'none of the logs')
+  },
+
   'a lost commit writes no log, one sent twice writes one': async (kit) => {
     const holder = await kit.start()
     await holder.send({ ...holder.next({ logs: [newLog()] }), commitNo: 5 })
