@@ -189,6 +189,28 @@ describe('subscribe', () => {
     expect(seen.end).toBe('closed')
   })
 
+  it('looks again at once for what was told while a look was going on', async () => {
+    const { trigger, order } = workToOrder()
+    const id = await trigger()
+    await settled()
+    const { events } = bench.storage
+    let isLate = false
+    const tail: typeof events.tail = async (cursors, limit) => {
+      const answer = await events.tail(cursors, limit)
+      if (isLate) order(1)
+      isLate = false
+      await settled()
+      return answer
+    }
+    const reader = open({ storage: { ...bench.storage, events: { ...events, tail } } })
+    const seen = follow(reader.subscribe(id))
+    await bench.clock.advance(5000)
+    isLate = true
+    while (isLate) await bench.clock.advance(10)
+    for (let turn = 0; turn < 10; turn++) await bench.clock.advance(5)
+    expect(seqsOf(seen.events)).toEqual([1, 2, 3, 4])
+  })
+
   it('reads a long history page by page', async () => {
     const { durably, trigger } = work(async (ctx) => {
       for (let n = 0; n < 300; n++) await ctx.run(`${n}`, () => n)
@@ -413,11 +435,30 @@ describe('many subscribers', () => {
       state: follow(durably.subscribe(id, { after })),
     }))
     await bench.clock.advance(0)
+    // No time had to pass for the whole of it.
+    for (const { after, state } of seen) expect(state.events).toHaveLength(count - after)
     order(1)
     await bench.clock.advance(50)
     for (const { after, state } of seen) {
       expect(seqsOf(state.events)).toEqual(Array.from({ length: count + 2 - after }, (_, index) => after + 1 + index))
     }
+  })
+
+  it('do not wait for the one that is far behind', async () => {
+    let looks = 0
+    const { durably, trigger, order } = workToOrder()
+    const id = await trigger()
+    order(800)
+    await settled()
+    const count = (await durably.getEvents(id)).length
+    const reader = open({ storage: beforeTail(() => looks++) })
+    const behind = follow(reader.subscribe(id))
+    const ahead = reader.subscribe(id, { after: count - 1 }).getReader()
+    expect((await ahead.read()).value).toMatchObject({ seq: count })
+    expect(looks).toBeLessThanOrEqual(3)
+    await bench.clock.advance(0)
+    expect(behind.events).toHaveLength(count)
+    await ahead.cancel()
   })
 
   it('are told at once of a burst, with few queries', async () => {
@@ -534,6 +575,29 @@ describe('trouble of the storage', () => {
     expect(seqsOf(seen.events)).toEqual(seqsOf((await durably.getEvents(id)).slice(250)))
     expect(seen.end).toBe('closed')
     expect(looks).toBeLessThan(20)
+  })
+
+  it('that hides events of a run in progress holds nobody else up, and is not asked without end', async () => {
+    let looks = 0
+    const { trigger, order } = workToOrder()
+    const id = await trigger()
+    order(200)
+    await settled()
+    const { events } = bench.storage
+    const tail: typeof events.tail = async (cursors, limit) => {
+      looks += 1
+      const tails = await events.tail(cursors, limit)
+      return tails.map((each) => ({ ...each, events: each.events.filter(({ seq }) => seq > 250) }))
+    }
+    const reader = open({ storage: { ...bench.storage, events: { ...events, tail } } })
+    const stuck = follow(reader.subscribe(id))
+    const other = follow(reader.subscribe(id, { after: 402 }))
+    await bench.clock.advance(1000)
+    order(1)
+    await bench.clock.advance(3000)
+    expect(stuck).toEqual({ events: [], end: null })
+    expect(seqsOf(other.events)).toEqual([403, 404])
+    expect(looks).toBeLessThan(60)
   })
 })
 

@@ -166,7 +166,7 @@ export class TailReader {
     if (this.#hinted.size > 0 || everybody.some(({ isAsked }) => !isAsked)) return GAP_MS
     const { environment, options } = this.#engine
     const pauseMs = Math.min(FIRST_PAUSE_MS * GROWTH ** this.#quietReads, options.pollingIntervalMs)
-    return pauseMs * (0.9 + environment.random() * 0.2)
+    return Math.round(pauseMs * (0.9 + environment.random() * 0.2))
   }
 
   /** How many readers got an answer. */
@@ -180,9 +180,7 @@ export class TailReader {
     const tails = await ask(this.#engine, (storage) => readTails(storage, cursors))
     const tailOf = new Map(tails.map((tail) => [tail.runId, tail]))
     return cursors.reduce((sum, { runId, after }) => {
-      const run = runOf.get(runId) ?? null
-      const isGone = run === null && ids.includes(runId)
-      return sum + this.#answer({ runId, after, run, tail: isGone ? undefined : tailOf.get(runId) })
+      return sum + this.#answer({ runId, after, run: runOf.get(runId) ?? null, tail: tailOf.get(runId) })
     }, 0)
   }
 
