@@ -185,6 +185,27 @@ export const EVENT_CASES = casesOf('events', 'events', {
     assertEqual(await kit.events.tail([], 10), [], 'tail of nothing')
   },
 
+  'tail brings nothing to who is past the last number': async (kit) => {
+    const run = await kit.enqueue({ events: all('a') })
+    const [tail] = await kit.events.tail([{ runId: run.id, after: 9 }], 10)
+    assertMatches(tail ?? null, { runId: run.id, status: 'pending', lastSeq: 1, events: [] }, 'the answer')
+  },
+
+  'tail shows an ended run together with its last event': async (kit) => {
+    const holder = await kit.start()
+    const look = async () => itemAt(await kit.events.tail([{ runId: holder.id, after: 0 }], 10), 0, 'tails')
+    const looks = [look(), look()]
+    const ended = holder.commit({ events: all('a'), outcome: outcomeOf('complete', { events: all('end') }) })
+    for (let n = 0; n < 8; n++) looks.push(look())
+    await ended
+    looks.push(look())
+    for (const { status, lastSeq, events } of await Promise.all(looks)) {
+      const seen = { lastSeq, types: events.map(({ type }) => type) }
+      const expected = status === 'running' ? { lastSeq: 0, types: [] } : { lastSeq: 2, types: ['a', 'end'] }
+      assertEqual(seen, expected, `what was seen of the ${status} run`)
+    }
+  },
+
   'a payload of 256 KiB is kept': async (kit) => {
     const payload = JSON.stringify('ü'.repeat(128 * 1024 - 1))
     const run = await kit.enqueue({ events: [template('big', payload)] })
