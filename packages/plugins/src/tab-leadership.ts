@@ -16,7 +16,7 @@ export interface TabLeadershipParams {
 const DURING = 'tab leader'
 
 /** What other tabs do that gives the leader something to run. */
-const WORK = ['run:trigger', 'run:retry', 'run:unpark', 'run:release', 'run:recover'] as const
+const WORK = ['run:trigger', 'run:retry', 'run:signal', 'run:unpark', 'run:release', 'run:recover'] as const
 
 /** One tab's part in it: it waits for the lock, and runs the worker while it holds it. */
 export class TabLeadership {
