@@ -19,7 +19,7 @@ async function measure(entry) {
     format: 'esm',
     target: 'es2022',
     platform: 'browser',
-    external: ['kysely', '@libsql/client', '@libsql/kysely-libsql', 'better-sqlite3', 'sqlocal', 'sqlocal/*'],
+    external: ['kysely', '@libsql/client', '@libsql/kysely-libsql', 'better-sqlite3', 'pg', 'sqlocal', 'sqlocal/*'],
     write: false,
     logLevel: 'error',
   })

@@ -12,7 +12,7 @@ import { ROOT } from './root'
 
 // Below `test`, so that imports resolve to the workspace.
 const FOLDER = join(ROOT, 'test', '.tmp', 'docs')
-const NATIVE = ['@libsql/client', 'better-sqlite3', 'sqlocal', 'sqlocal/*', 'libsql']
+const NATIVE = ['@libsql/client', 'better-sqlite3', 'pg', 'sqlocal', 'sqlocal/*', 'libsql']
 const TSCONFIG = {
   extends: '../../../tsconfig.base.json',
   compilerOptions: {

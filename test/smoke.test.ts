@@ -11,7 +11,7 @@ import { ROOT } from './root'
 
 const SMOKE = join(ROOT, 'test', 'smoke')
 const BUNDLED = join(ROOT, 'test', '.tmp', 'smoke')
-const NATIVE = ['@libsql/client', 'better-sqlite3', 'sqlocal', 'sqlocal/*']
+const NATIVE = ['@libsql/client', 'better-sqlite3', 'pg', 'sqlocal', 'sqlocal/*']
 const require = createRequire(import.meta.url)
 
 let folder = ''

@@ -3,6 +3,7 @@ import type { CompiledQuery } from 'kysely'
 import { type Change, type ChangeName, commandStatements, type TargetName } from './command-statements'
 import type { Executor } from './executor'
 import type { Reads } from './reads'
+import { createWriteLocked } from './row-locks'
 import { type Row, toJson, toRun } from './rows'
 import { bindEvents } from './run-events'
 import type { SqlContext, SqlValue } from './statement'
@@ -11,10 +12,11 @@ export type Command = (executor: Executor, order: RunCommand) => Promise<Command
 
 export function createCommand(context: SqlContext, reads: Reads): Command {
   const bind = createBind(context)
+  const writeLocked = createWriteLocked(context)
 
   return async function command(executor, order) {
     const { runId, tenant } = order
-    const rows = (await executor.write(bind(order))).flat()
+    const rows = (await writeLocked(executor, [runId], bind(order))).flat()
     const changed = rows.find((row) => 'lease_epoch' in row)
     if (changed !== undefined) {
       const labels = order.kind === 'remove' ? { labels: labelsIn(rows) } : {}

@@ -24,9 +24,29 @@ const CODES: Readonly<Record<string, StorageErrorCode>> = {
   CLIENT_CLOSED: 'STORAGE_CLOSED',
 }
 
+/** SQLSTATE of Postgres: whole codes first, then classes. */
+const SQLSTATES: Readonly<Record<string, StorageErrorCode>> = {
+  '40001': 'STORAGE_BUSY',
+  '40P01': 'STORAGE_BUSY',
+  '55P03': 'STORAGE_BUSY',
+  '25006': 'STORAGE_READONLY',
+  '42501': 'STORAGE_READONLY',
+  '53100': 'STORAGE_FULL',
+  '3D000': 'STORAGE_CANNOT_OPEN',
+  '22': 'STORAGE_REJECTED',
+  '23': 'STORAGE_REJECTED',
+  '28': 'STORAGE_CANNOT_OPEN',
+  '42': 'STORAGE_REJECTED',
+  '54': 'STORAGE_REJECTED',
+  XX: 'STORAGE_CORRUPT',
+}
+
 const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [
   [/database (table )?is locked/i, 'STORAGE_BUSY'],
-  [/connection is not open|already been destroyed|client is closed|has been destroyed|closed while/i, 'STORAGE_CLOSED'],
+  [
+    /connection is not open|after calling end on the pool|already been destroyed|client is closed|has been destroyed|closed while/i,
+    'STORAGE_CLOSED',
+  ],
   [/read-?only database/i, 'STORAGE_READONLY'],
   [/disk is full/i, 'STORAGE_FULL'],
   [/malformed|not a database/i, 'STORAGE_CORRUPT'],
@@ -38,6 +58,10 @@ const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [
 /** What a driver error means. What nobody knows is taken for trouble that passes. */
 export function classifyDriverError(error: unknown): StorageErrorCode {
   for (const link of causesOf(error)) {
+    const state = /^[0-9A-Z]{5}$/.test(link.code)
+      ? (SQLSTATES[link.code] ?? SQLSTATES[link.code.slice(0, 2)])
+      : undefined
+    if (state !== undefined) return state
     for (const text of [link.code, link.message]) {
       // Codes are extended with a suffix (SQLITE_BUSY_SNAPSHOT), and some drivers put them into the message only.
       const [code] = /SQLITE_[A-Z]+|SQL_[A-Z_]+|CLIENT_CLOSED|ARGS_INVALID/.exec(text) ?? []
@@ -65,11 +89,13 @@ export function toStorageError(error: unknown, { location, classify }: DriverErr
 }
 
 export function isMissingTable(error: unknown): boolean {
-  return causesOf(error).some(({ message }) => /no such table/i.test(message))
+  return causesOf(error).some(({ code, message }) => code === '42P01' || /no such table/i.test(message))
 }
 
 export function isConstraintError(error: unknown): boolean {
-  return causesOf(error).some(({ code, message }) => /CONSTRAINT/.test(code) || /constraint failed/i.test(message))
+  return causesOf(error).some(
+    ({ code, message }) => /CONSTRAINT|^23\d/.test(code) || /constraint failed/i.test(message),
+  )
 }
 
 interface ErrorLink {

@@ -5,6 +5,7 @@ import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
 import type { DialectHooks, Rows } from './drivers/hooks'
 import { plainIntegers } from './integers'
+import { pause } from './pause'
 
 /** How long a call waits: for a connection of this process, and for a lock of another one. */
 export const PATIENCE_MS = 5000
@@ -19,9 +20,11 @@ interface ExecutorOptions {
   readonly greeting: CompiledQuery | null
   /** The first statement of interactive transactions, where a read must not come first. */
   readonly firstWrite: CompiledQuery | null
+  /** One list at a time: the database has one writer anyway, and who waits here waits in order. */
+  readonly hasOneWriter: boolean
 }
 
-/** Sends statements: in lists that happen wholly or not at all, one list at a time. */
+/** Sends statements: in lists that happen wholly or not at all. */
 export class Executor {
   readonly #options: ExecutorOptions
   readonly #writers = new ConnectionLock()
@@ -34,7 +37,7 @@ export class Executor {
   /** The first statement must be a write, so that a deferred transaction starts as a writing one. */
   write(list: readonly CompiledQuery[]): Promise<readonly Rows[]> {
     if (list.length === 0) return Promise.resolve([])
-    return this.#patiently((left) => this.#writers.run(left(), () => this.#send(list, left)))
+    return this.#patiently((left) => this.#inTurn(left, () => this.#send(list, left)))
   }
 
   async read(query: CompiledQuery): Promise<Rows> {
@@ -56,7 +59,7 @@ export class Executor {
       }
     }
     const begin = (left: TimeLeft) =>
-      this.#writers.run(left(), () =>
+      this.#inTurn(left, () =>
         withConnection(this.#options.db, left(), (connection) => connection.transaction().execute(guarded)),
       )
     try {
@@ -75,6 +78,10 @@ export class Executor {
     }
   }
 
+  #inTurn<T>(left: TimeLeft, work: () => Promise<T>): Promise<T> {
+    return this.#options.hasOneWriter ? this.#writers.run(left(), work) : work()
+  }
+
   #toStorageError(error: unknown): DurablyError {
     const { hooks } = this.#options
     return toStorageError(error, {
@@ -90,8 +97,14 @@ export class Executor {
     return withConnection(db, left(), (connection) =>
       list.length === 1
         ? executeEach(connection, list)
-        : connection.transaction().execute((trx) => executeEach(trx, list)),
+        : this.#begin(connection).execute((trx) => executeEach(trx, list)),
     )
+  }
+
+  /** Guards are written for transactions that see what others have committed meanwhile. */
+  #begin(connection: Kysely<unknown>) {
+    const transaction = connection.transaction()
+    return this.#options.hasOneWriter ? transaction : transaction.setIsolationLevel('read committed')
   }
 
   async #reset(left: TimeLeft): Promise<void> {
@@ -177,8 +190,4 @@ function withConnection<T>(
         reject(error)
       })
   })
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -25,8 +25,7 @@ export const FENCES = {
 
   'claim.status': (): Sql => statusIn(['claim']),
   'claim.due': (dialect: SqlDialect): Sql => sql`r.available_at <= ${dialect.now}`,
-  'claim.known': (jobs: Sql, dialect: SqlDialect): Sql =>
-    sql`${dialect.unindexed(sql`r.job_name`)} in (select value from ${dialect.listOf(jobs)})`,
+  'claim.known': (jobs: Sql, dialect: SqlDialect): Sql => dialect.isOneOf(sql`r.job_name`, jobs),
   'claim.slot': (slotsTaken: Sql): Sql =>
     sql`(r.concurrency_key is null or r.concurrency_slot is not null or ${slotsTaken} < r.concurrency_limit)`,
 

@@ -8,19 +8,21 @@ import type {
   TransactionStorage,
   WatchStorage,
 } from '@coji/durably-core'
-import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
+import { CompiledQuery, type Dialect, Kysely, PostgresAdapter, SqliteAdapter, sql, type Transaction } from 'kysely'
 import { createClaim } from './claim'
 import { createCommand } from './commands'
 import { createCommit } from './commit'
-import { sqlite } from './dialect'
+import type { SqlDialect } from './dialect'
+import { postgres } from './dialect-postgres'
+import { sqlite } from './dialect-sqlite'
 import { type DurabilityReport, reportDurability } from './durability'
-import type { Durability } from './drivers/hooks'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
-import { hooksOf } from './drivers/hooks'
+import { type DialectHooks, type Durability, hooksOf } from './drivers/hooks'
 import { createEnqueue } from './enqueue'
 import { createEvents } from './events'
 import { Executor } from './executor'
 import { FENCES, type Fences } from './fences'
+import { channelOf, HintRelay, notifyDue } from './hints'
 import { createLogs } from './logs'
 import { checkSchema, migrate } from './migrate'
 import { createReads } from './reads'
@@ -91,31 +93,67 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     db: plain,
     prefix: tablePrefix,
     tables: tableRefs(tablePrefix),
-    dialect: sqlite,
+    dialect: dialectOf(db),
     fences,
   }
+  const isSqlite = context.dialect.name === 'sqlite'
   const versions = sql.table(`${tablePrefix}schema_versions`)
   const executor = new Executor({
     db: plain,
     hooks,
     // A long time-out of the driver would block the event loop; waiting is the executor's job.
-    greeting: dialect === null ? null : CompiledQuery.raw('pragma busy_timeout = 20'),
-    firstWrite: sql`update ${versions} set version = version where version < 0`.compile(plain),
+    greeting: dialect === null || !isSqlite ? null : CompiledQuery.raw('pragma busy_timeout = 20'),
+    firstWrite: isSqlite ? sql`update ${versions} set version = version where version < 0`.compile(plain) : null,
+    hasOneWriter: isSqlite,
   })
+  const watchers = new Watchers()
+  const relay = relayOf({ hooks, watchers, tablePrefix })
   const close = async () => {
+    await relay?.close()
     if (dialect !== null) await db.destroy()
     await hooks?.close?.()
   }
-  const bound = bind<DB>(context, executor)
+  const bound = bind<DB>({ context, executor, watchers, relay })
   const migrate = async () => {
-    if (dialect !== null && hooks === null) await assertBareSqlocalIsKept(plain)
+    if (dialect !== null && hooks === null && isSqlite) await assertBareSqlocalIsKept(plain)
     await bound.migrate()
   }
   return { db, ...bound, migrate, close }
 }
 
-function bind<DB>(context: SqlContext, executor: Executor) {
-  const watchers = new Watchers()
+function dialectOf<DB>(db: Kysely<DB>): SqlDialect {
+  const { adapter } = db.getExecutor()
+  if (adapter instanceof SqliteAdapter) return sqlite
+  if (adapter instanceof PostgresAdapter) return postgres
+  // Another copy of Kysely in the process has classes of its own.
+  const name = adapter.constructor.name
+  if (name.includes('Sqlite')) return sqlite
+  if (name.includes('Postgres')) return postgres
+  throw new InvalidOptionError(`durably works on SQLite and Postgres. The dialect has a ${name}.`)
+}
+
+interface RelayParams {
+  readonly hooks: DialectHooks | null
+  readonly watchers: Watchers
+  readonly tablePrefix: string
+}
+
+/** Instances on the same tables hear of each other. */
+function relayOf({ hooks, watchers, tablePrefix }: RelayParams): HintRelay | null {
+  if (hooks?.notifications === undefined) return null
+  const relay = new HintRelay({ notifications: hooks.notifications, channel: channelOf(tablePrefix), watchers })
+  watchers.connect(relay)
+  return relay
+}
+
+interface BindParams {
+  readonly context: SqlContext
+  readonly executor: Executor
+  readonly watchers: Watchers
+  readonly relay: HintRelay | null
+}
+
+function bind<DB>({ context, executor, watchers, relay }: BindParams) {
   const reads = createReads(context)
   const enqueuer = createEnqueue(context)
   const commits = createCommit(context, enqueuer.findConflict)
@@ -142,11 +180,15 @@ function bind<DB>(context: SqlContext, executor: Executor) {
     getRuns: (query) => reads.getRuns(executor, query),
     getSteps: (runId, scope) => reads.getSteps(executor, runId, scope),
     counts: (query) => reads.counts(executor, query),
-    nextDue: (jobs) => reads.nextDue(executor, jobs),
+    nextDue(jobs) {
+      // Who waits for the next run wants to hear of it.
+      relay?.listen()
+      return reads.nextDue(executor, jobs)
+    },
     events: createEvents(context, executor),
     logs: createLogs(context, executor),
     signals: { ...signals, send: async (signal) => told.due(await signals.send(signal), () => [signal.runId]) },
-    transaction: createTransactions<DB>({ executor, commits, enqueuer, watchers }),
+    transaction: createTransactions<DB>({ executor, commits, enqueuer, watchers, notifyDue: notifyDue(context) }),
     watch: watchers,
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
 }

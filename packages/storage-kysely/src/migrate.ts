@@ -3,7 +3,7 @@ import { CompiledQuery, sql } from 'kysely'
 import { isConstraintError, isMissingTable } from './driver-errors'
 import type { Executor } from './executor'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations'
-import type { Migration } from './migrations/migration'
+import { COLUMN_TYPES, type Migration } from './migrations/migration'
 import { compileQuery, type SqlContext } from './statement'
 
 interface SchemaState {
@@ -14,6 +14,9 @@ interface SchemaState {
 
 /** More than the number of processes that can be one migration ahead of this one. */
 const MAX_ROUNDS = MIGRATIONS.length + 10
+
+/** `create table if not exists` is not safe to run twice at a time on Postgres. The lock ends with the transaction. */
+const MIGRATION_LOCK = CompiledQuery.raw("select pg_advisory_xact_lock(hashtext('durably'), 0)")
 
 /**
  * Brings the tables up to date. Each migration is one atomic list that starts by taking its version number, which is a
@@ -50,7 +53,7 @@ async function readState({ db, prefix }: SqlContext, executor: Executor): Promis
     return { version: Number(row?.['version'] ?? 0), minReader: Number(row?.['min_reader'] ?? 0) }
   } catch (error) {
     if (error instanceof NotMigratedError || isMissingTable(error)) return { version: 0, minReader: 0 }
-    if (error instanceof Error && /no such column/i.test(error.message)) {
+    if (error instanceof Error && /no such column|column .* does not exist/i.test(error.message)) {
       throw new MigrationError(
         `There is a table ${table} that is not durably's. Choose another tablePrefix, or rename that table.`,
         { cause: error },
@@ -62,18 +65,21 @@ async function readState({ db, prefix }: SqlContext, executor: Executor): Promis
 
 function statementsOf(migration: Migration, context: SqlContext): CompiledQuery[] {
   const { db, dialect, prefix } = context
+  const types = COLUMN_TYPES[dialect.name]
   const versions = `${prefix}schema_versions`
   const createVersions = db.schema
     .createTable(versions)
     .ifNotExists()
     .addColumn('version', 'integer', (column) => column.primaryKey().notNull())
-    .addColumn('applied_at', 'text', (column) => column.notNull())
+    .addColumn('applied_at', types.instant, (column) => column.notNull())
     .addColumn('min_reader', 'integer', (column) => column.notNull())
-    .modifyEnd(sql`strict`)
+    .modifyEnd(sql.raw(dialect.name === 'sqlite' ? 'strict' : ''))
   const take = sql`insert into ${sql.table(versions)} (version, applied_at, min_reader)
     values (${migration.version}, ${dialect.now}, ${migration.minReader})`
-  const build = migration.build({ schema: db.schema, name: (table) => prefix + table })
+  const name = (table: string) => prefix + table
+  const build = migration.build({ schema: db.schema, name, dialect: dialect.name, types })
   return [
+    ...(dialect.name === 'postgres' ? [MIGRATION_LOCK] : []),
     CompiledQuery.raw(createVersions.compile().sql),
     compileQuery(context, take),
     ...build.map((builder) => CompiledQuery.raw(builder.compile().sql)),
@@ -82,7 +88,7 @@ function statementsOf(migration: Migration, context: SqlContext): CompiledQuery[
 
 function describe(error: unknown, migration: Migration): unknown {
   const message = error instanceof Error ? error.message : String(error)
-  const [, table] = /(?:table|index) (\S+) already exists/i.exec(message) ?? []
+  const [, table] = /(?:table|index|relation) "?([^\s"]+)"? already exists/i.exec(message) ?? []
   if (table !== undefined) {
     return new MigrationError(
       `There is a ${table} already that is not durably's. Choose another tablePrefix, or rename it.`,

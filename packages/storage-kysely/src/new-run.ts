@@ -63,7 +63,7 @@ export function newRunStatements<TName extends string = never>(
       return sql`update ${tables.runs} as n set job_name = null
         where n.tenant = ${p('tenant')} and n.job_name = ${p('jobName')}
           and n.idempotency_key = ${p('idempotencyKey')} and n.id <> ${p('id')}
-          and not (${dialect.isSame(sql`n.payload`, p('payload'))}) ${withGuard(context, guard, p)}`
+          and not (${dialect.isSameJson(sql`n.payload`, p('payload'))}) ${withGuard(context, guard, p)}`
     }),
   }
 }

@@ -29,7 +29,9 @@ export function createReads(context: SqlContext) {
   )
   const steps = statement<'runId' | 'tenant'>(
     context,
-    (p) => sql`select s.*, (s.due_at <= ${dialect.now}) as is_due from ${tables.steps} as s
+    (
+      p,
+    ) => sql`select ${dialect.columns('steps', 's')}, case when s.due_at <= ${dialect.now} then 1 else 0 end as is_due from ${tables.steps} as s
       where s.run_id = ${p('runId')} and exists (
         select 1 from ${tables.runs} as r where r.id = ${p('runId')} and ${inTenant(p)})
       order by s."index", ${dialect.writeOrder('s')}`,
@@ -132,11 +134,11 @@ function dueStatement(context: SqlContext) {
           where ${pending} and r.job_name = names.name) as run_at
         from names where names.name is not null
       )
-      select ${dialect.now} as now,
-        (select min(due.run_at) from due where due.name in ${known}) as run_at,
-        (select json_group_array(due.name) from due
+      select ${dialect.read(dialect.now, 'instant')} as now,
+        ${dialect.read(sql`(select min(due.run_at) from due where due.name in ${known})`, 'instant')} as run_at,
+        (select ${dialect.arrayOf(sql`due.name`)} from due
           where due.run_at <= ${dialect.now} and due.name not in ${known}) as unknown_jobs,
-        (select min(r.lease_until) from ${runsBy(context, 'running')} where r.status = 'running') as lease_until`
+        ${dialect.read(sql`(select min(r.lease_until) from ${runsBy(context, 'running')} where r.status = 'running')`, 'instant')} as lease_until`
   })
 }
 

@@ -7,6 +7,7 @@ import {
 } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Executor } from './executor'
+import { createWriteLocked } from './row-locks'
 import { runColumns, toJson, toRun } from './rows'
 import { bindEvents, eventStatement, wakeParentStatement } from './run-events'
 import { and, runsBy, type Sql, type SqlContext, statement } from './statement'
@@ -27,6 +28,7 @@ export function createRecover(context: SqlContext): Recover {
   const event = eventStatement<SeenName>(context, guard)
   const wakeParent = wakeParentStatement<SeenName>(context, guard)
   const take = takeStatement(context, guard)
+  const writeLocked = createWriteLocked(context)
 
   function bind(run: RunRecord, params: RecoverParams): CompiledQuery[] {
     const { status, events } = verdict(run, params)
@@ -56,7 +58,8 @@ export function createRecover(context: SqlContext): Recover {
     )
     if (found.length === 0) return []
     const lists = found.map((row) => bind(toRun(row), params))
-    const results = await executor.write(lists.flat())
+    const runIds = found.map((row) => String(row['id']))
+    const results = await writeLocked(executor, runIds, lists.flat())
     let end = 0
     return lists.flatMap((list) => {
       end += list.length

@@ -2,6 +2,7 @@ import type { PurgeParams, RunStatus } from '@coji/durably-core'
 import { ENDED_STATUSES } from '@coji/durably-core'
 import { sql } from 'kysely'
 import type { Executor } from './executor'
+import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
 import { and, compileQuery, type Sql, type SqlContext, type Statement, statement } from './statement'
 
@@ -35,12 +36,14 @@ export type Purge = (executor: Executor, params: PurgeParams) => Promise<number>
 /** Looks for the oldest first, then removes those that are still as they were seen. */
 export function createPurge(context: SqlContext): Purge {
   const { tables, dialect, fences } = context
-  const seen = (index: number) => dialect.field(sql`seen.value`, index)
+  const writeLocked = createWriteLocked(context)
+  const seenId = dialect.field(sql`seen.value`, 0, 'text')
+  const seenVersion = dialect.field(sql`seen.value`, 1, 'integer')
   const remove = removeStatements<'runs'>(
     context,
-    (p) => sql`r.id in (select ${seen(0)} from ${dialect.rowsOf(p('runs'))} as seen)
+    (p) => sql`r.id in (select ${seenId} from ${dialect.rowsOf(p('runs'))} as seen)
       and ${fences['remove.status']()} and exists (select 1 from ${dialect.rowsOf(p('runs'))} as seen
-        where ${seen(0)} = r.id and ${fences['purge.unchanged'](seen(1))})`,
+        where ${seenId} = r.id and ${fences['purge.unchanged'](seenVersion)})`,
   )
 
   return async function purge(executor, params) {
@@ -49,7 +52,12 @@ export function createPurge(context: SqlContext): Purge {
     const found = await executor.read(compileQuery(context, oldest(params, statuses)))
     if (found.length === 0) return 0
     const runs = JSON.stringify(found.map((row) => [row['id'], row['version']]))
-    const results = await executor.write(remove.map((one) => one.bind({ runs })))
+    const runIds = found.map((row) => String(row['id']))
+    const results = await writeLocked(
+      executor,
+      runIds,
+      remove.map((one) => one.bind({ runs })),
+    )
     return results.at(-1)?.length ?? 0
   }
 

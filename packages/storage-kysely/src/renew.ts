@@ -2,6 +2,7 @@ import type { Lease, RenewAnswer } from '@coji/durably-core'
 import { sql } from 'kysely'
 import type { Executor } from './executor'
 import { holds } from './fences'
+import { lockedRuns } from './row-locks'
 import { type SqlContext, statement } from './statement'
 
 export type Renew = (executor: Executor, leases: readonly Lease[], leaseMs: number) => Promise<readonly RenewAnswer[]>
@@ -9,12 +10,21 @@ export type Renew = (executor: Executor, leases: readonly Lease[], leaseMs: numb
 /** All leases of a worker in one statement. One that ran out but was not recovered is renewed. */
 export function createRenew(context: SqlContext): Renew {
   const { tables, dialect, fences } = context
-  const field = (index: number) => dialect.field(sql`lease.value`, index)
+  const field = (index: number, type: 'text' | 'integer') => dialect.field(sql`lease.value`, index, type)
   const extend = statement<'leases' | 'leaseMs'>(context, (p) => {
-    const guard = holds(fences, dialect, { runId: field(0), epoch: field(1), token: field(2), leaderEpoch: field(3) })
-    return sql`update ${tables.runs} as r set lease_until = ${dialect.nowPlus(p('leaseMs'))},
+    const guard = holds(fences, dialect, {
+      runId: field(0, 'text'),
+      epoch: field(1, 'integer'),
+      token: field(2, 'text'),
+      leaderEpoch: field(3, 'integer'),
+    })
+    const leases = sql`${dialect.rowsOf(p('leases'))} as lease`
+    const isPostgres = dialect.name === 'postgres'
+    const lock = sql`with ${lockedRuns(context, sql`select ${field(0, 'text')} as id from ${leases}`)}`
+    return sql`${isPostgres ? lock : sql``} update ${tables.runs} as r set lease_until = ${dialect.nowPlus(p('leaseMs'))},
         heartbeat_at = ${dialect.now}, updated_at = ${dialect.now}, version = r.version + 1
-      from ${dialect.rowsOf(p('leases'))} as lease where ${guard} returning id, lease_epoch, claim_token, wakes, cancel_requested_at`
+      from ${leases} ${isPostgres ? sql`join (select id as locked_id from locked) as l on l.locked_id = ${field(0, 'text')}` : sql``} where ${guard}
+      returning id, lease_epoch, claim_token, wakes, cancel_requested_at`
   })
 
   return async function renew(executor, leases, leaseMs) {

@@ -18,10 +18,12 @@ export type Row = Readonly<Record<string, unknown>>
 type RunRow = Omit<RunsTable, 'labels'> & { readonly labels: string }
 type StepRow = StepsTable & { readonly is_due: number | null }
 
-/** The columns of a run, for `select` and `returning`. The id stays bare: `returning` does not know the alias. */
-export function runColumns({ tables, dialect }: SqlContext): Sql {
+/** The columns of a run, for `select` and `returning`. Names stay bare by default: `returning` may not know the alias. */
+export function runColumns({ tables, dialect }: SqlContext, alias?: string): Sql {
   const labels = dialect.objectOf(sql.ref('l.name'), sql.ref('l.value'))
-  return sql`*, (select ${labels} from ${tables.run_labels} as l where l.run_id = id) as labels`
+  const id = sql.ref(alias === undefined ? 'id' : `${alias}.id`)
+  return sql`${dialect.columns('runs', alias)}, (
+    select ${labels} from ${tables.run_labels} as l where l.run_id = ${id}) as labels`
 }
 
 export function toRun(raw: Row): RunRecord {

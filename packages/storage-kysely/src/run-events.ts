@@ -1,6 +1,6 @@
 import type { EventTemplate } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
-import { type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'
+import { assignments, type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'
 
 type EventName = 'offset' | 'type' | 'payload'
 
@@ -45,16 +45,24 @@ export function wakeParentStatement<TName extends string>(
   const { tables } = context
   return statement<TName>(
     context,
-    (p) => sql`update ${tables.runs} as parent set ${wake(context, 'parent')}
+    (p) => sql`update ${tables.runs} as parent set ${assignments(wakeChanges(context, 'parent', sql`1`))}
       where parent.id = (select r.parent_run_id from ${tables.runs} as r where ${child(p)})
         and parent.finished_at is null returning id`,
   )
 }
 
-/** One more signal or ended child. */
-export function wake({ dialect }: SqlContext, run: string): Sql {
+/** What changes on a run that has more signals or ended children than before. */
+export function wakeChanges(
+  { dialect }: Pick<SqlContext, 'dialect'>,
+  run: string,
+  by: Sql,
+): Readonly<Record<string, Sql>> {
   const column = (name: string) => sql.ref(`${run}.${name}`)
   const isSuspended = sql`${column('status')} = 'pending' and ${dialect.property(column('waiting_for'), 'kind')} = 'steps'`
-  return sql`wakes = ${column('wakes')} + 1, version = ${column('version')} + 1, updated_at = ${dialect.now},
-    available_at = case when ${isSuspended} then ${column('created_at')} else ${column('available_at')} end`
+  return {
+    wakes: sql`${column('wakes')} + ${by}`,
+    version: sql`${column('version')} + 1`,
+    updated_at: dialect.now,
+    available_at: sql`case when ${isSuspended} then ${column('created_at')} else ${column('available_at')} end`,
+  }
 }

@@ -3,8 +3,9 @@ import { sql } from 'kysely'
 import type { Executor } from './executor'
 import type { Reads } from './reads'
 import { toSignal } from './rows'
-import { bindEvents, eventStatement, wake } from './run-events'
-import { and, type Sql, type SqlContext, statement } from './statement'
+import { createWriteLocked } from './row-locks'
+import { bindEvents, eventStatement, wakeChanges } from './run-events'
+import { and, assignments, type Sql, type SqlContext, statement } from './statement'
 
 type TargetName = 'runId' | 'tenant'
 type Parameter<TName extends string> = (name: TName) => Sql
@@ -12,6 +13,7 @@ type Parameter<TName extends string> = (name: TName) => Sql
 /** A signal is inserted at the next position, which the last statement of the list makes the current one. */
 export function createSignals(context: SqlContext, executor: Executor, reads: Reads): SignalStorage {
   const { tables, dialect, fences } = context
+  const writeLocked = createWriteLocked(context)
   const guard = (p: Parameter<TargetName>) =>
     and(sql`r.id = ${p('runId')}`, fences['signal.tenant'](p('tenant')), fences['signal.status']())
   const isNew = sql`exists (select 1 from ${tables.signals} as g where g.run_id = r.id and g.position = r.wakes + 1)`
@@ -25,12 +27,14 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
   const event = eventStatement<TargetName>(context, arrived)
   const count = statement<TargetName | 'eventCount'>(
     context,
-    (p) => sql`update ${tables.runs} as r set ${wake(context, 'r')},
+    (p) => sql`update ${tables.runs} as r set ${assignments(wakeChanges(context, 'r', sql`1`))},
       last_event_sequence = r.last_event_sequence + ${p('eventCount')} where ${arrived(p)} returning wakes`,
   )
   const unread = statement<'runId'>(
     context,
-    (p) => sql`select g.* from ${tables.signals} as g where g.run_id = ${p('runId')} and g.consumed_at is null
+    (
+      p,
+    ) => sql`select ${dialect.columns('signals', 'g')} from ${tables.signals} as g where g.run_id = ${p('runId')} and g.consumed_at is null
       order by g.position`,
   )
 
@@ -45,11 +49,15 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
     async send(signal) {
       const { name, payload, dedupeKey, events } = signal
       const target = { runId: signal.runId, tenant: signal.tenant ?? null }
-      const results = await executor.write([
-        insert.bind({ ...target, name, payload, dedupeKey }),
-        ...bindEvents({ statement: event, events, after: 0, values: target }),
-        count.bind({ ...target, eventCount: events.length }),
-      ])
+      const results = await writeLocked(
+        executor,
+        [signal.runId],
+        [
+          insert.bind({ ...target, name, payload, dedupeKey }),
+          ...bindEvents({ statement: event, events, after: 0, values: target }),
+          count.bind({ ...target, eventCount: events.length }),
+        ],
+      )
       const [row] = results.at(-1) ?? []
       return row === undefined ? whyNot(signal) : { kept: true, position: row['wakes'] as number }
     },

@@ -1,5 +1,5 @@
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
-import type { SqlDialect } from './dialect'
+import type { SqlDialect, SqlType } from './dialect'
 import type { Fences } from './fences'
 import type { TableRefs } from './tables'
 
@@ -19,6 +19,26 @@ export interface SqlContext {
 /** A statement that Kysely compiled once. Binding values costs one array. */
 export interface Statement<TName extends string> {
   bind(values: Readonly<Record<TName, SqlValue>>): CompiledQuery
+}
+
+/** What parameters are; those that are not listed are text. A name means the same in every statement. */
+const PARAMETER_TYPES: Readonly<Record<string, SqlType>> = {
+  ...typed('integer', 'index attempt concurrencyLimit holdKeyWhileWaiting priority epoch leaderEpoch commitNo version'),
+  ...typed(
+    'integer',
+    'currentStepIndex hasProgressed wakesSeen eventCount cancelledEventCount seq afterSeq offset back limit position place isCancelled',
+  ),
+  ...typed('ms', 'afterMs timeoutMs leaseMs delayMs dueInMs minusDurationMs'),
+  ...typed('instant', 'startAt scheduledFor dueAt timestamp'),
+  ...typed('json', 'payload output checkpoint errorDetail progress waitingFor data'),
+}
+
+function typed(type: SqlType, names: string): Record<string, SqlType> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, type]))
+}
+
+export function parameterType(name: string): SqlType {
+  return PARAMETER_TYPES[name] ?? 'text'
 }
 
 /** Stands in the compiled parameters where a value goes. */
@@ -47,7 +67,8 @@ export function statement<TName extends string>(
 }
 
 function compile<TName extends string>(context: SqlContext, build: (parameter: (name: TName) => Sql) => Sql) {
-  const query = build((name) => sql`${new Marker(name)}`).compile(context.db)
+  const parameter = (name: TName) => context.dialect.parameter(sql`${new Marker(name)}`, parameterType(name))
+  const query = build(parameter).compile(context.db)
   const names = query.parameters.map((value) => (value instanceof Marker ? (value.name as TName) : null))
   return { query: CompiledQuery.raw(query.sql, [...query.parameters]), names }
 }
@@ -70,4 +91,9 @@ export function runsBy({ tables, dialect, prefix }: SqlContext, index: 'claim' |
 /** A comma-separated list. */
 export function list(...items: readonly Sql[]): Sql {
   return sql.join(items)
+}
+
+/** For `update … set`. */
+export function assignments(changes: Readonly<Record<string, Sql>>): Sql {
+  return list(...Object.entries(changes).map(([column, value]) => sql`${sql.ref(column)} = ${value}`))
 }

@@ -1,7 +1,10 @@
 import type { RunStatus, StepKind, StepStatus } from '@coji/durably-core'
 import { type RawBuilder, sql } from 'kysely'
 
-/** Columns of `runs`. Instants are fixed-width ISO text, JSON is text, flags are 0 or 1. */
+/**
+ * Columns of `runs` as durably reads them: instants are ISO text, JSON is text, flags are 0 or 1. SQLite stores them so;
+ * Postgres has `timestamptz` and `json`.
+ */
 export interface RunsTable {
   id: string
   tenant: string
@@ -130,9 +133,28 @@ export interface DurablyDatabase {
   durably_schema_versions: SchemaVersionsTable
 }
 
-export const TABLES = ['runs', 'run_labels', 'steps', 'logs', 'run_events', 'signals', 'schema_versions'] as const
+/** The tables without their prefix. */
+export interface DurablyTables {
+  runs: RunsTable
+  run_labels: RunLabelsTable
+  steps: StepsTable
+  logs: LogsTable
+  run_events: RunEventsTable
+  signals: SignalsTable
+  schema_versions: SchemaVersionsTable
+}
 
-export type TableName = (typeof TABLES)[number]
+export const TABLES = [
+  'runs',
+  'run_labels',
+  'steps',
+  'logs',
+  'run_events',
+  'signals',
+  'schema_versions',
+] as const satisfies readonly TableName[]
+
+export type TableName = keyof DurablyTables
 
 /** The physical tables of one storage, as SQL. */
 export type TableRefs = Readonly<Record<TableName, RawBuilder<unknown>>>

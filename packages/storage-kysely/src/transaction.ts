@@ -11,6 +11,8 @@ interface TransactionParts {
   readonly commits: CommitWriter
   readonly enqueuer: Enqueuer
   readonly watchers: Watchers
+  /** Sent with runs in a transaction of the application: it wakes workers once that is committed. */
+  readonly notifyDue: CompiledQuery | null
 }
 
 /** Thrown inside a transaction to take it back: the fence did not hold. */
@@ -26,7 +28,7 @@ class Refused<T> extends Error {
 }
 
 export function createTransactions<DB>(parts: TransactionParts): TransactionStorage<Transaction<DB>> {
-  const { executor, commits, enqueuer, watchers } = parts
+  const { executor, commits, enqueuer, watchers, notifyDue } = parts
   // Inside, tables have durably's types; outside, those of the application. It is one connection.
   const forApplication = (trx: Transaction<unknown>) => trx as unknown as Transaction<DB>
   const hasEnqueued = new WeakSet<object>()
@@ -54,7 +56,13 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
 
     async enqueue(trx, runs) {
       const inner = trx as unknown as Transaction<unknown>
-      const answers = await executor.explained(inSavepoint(inner, () => enqueuer.enqueue(targetOf(inner), runs)))
+      const target = targetOf(inner)
+      // After a statement that failed Postgres answers nothing until the savepoint before it is back.
+      const write = (list: readonly CompiledQuery[]) => inSavepoint(inner, () => target.write(list))
+      const answers = await executor.explained(
+        inSavepoint(inner, () => enqueuer.enqueue({ read: target.read, write }, runs)),
+      )
+      if (notifyDue !== null) await executor.explained(inner.withoutPlugins().executeQuery(notifyDue))
       hasEnqueued.add(trx)
       return answers
     },

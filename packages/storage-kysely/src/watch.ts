@@ -1,8 +1,19 @@
 import type { Hint, WatchStorage } from '@coji/durably-core'
 
-/** Hints between the engines of one process that share the storage. Losing one costs a poll interval. */
+/** Where hints go beside the engines of this process. */
+interface Beyond {
+  pass(hint: Hint): void
+}
+
+/** Hints to the engines of one process that share the storage. Losing one costs a poll interval. */
 export class Watchers implements WatchStorage {
   readonly #listeners = new Set<(hint: Hint) => void>()
+  #beyond: Beyond | null = null
+
+  /** Everything noted here goes there as well. */
+  connect(beyond: Beyond): void {
+    this.#beyond = beyond
+  }
 
   subscribe(listener: (hint: Hint) => void): () => void {
     // A wrapper of its own, so that one listener subscribed twice is called twice and leaves once.
@@ -12,15 +23,16 @@ export class Watchers implements WatchStorage {
   }
 
   noteDue(): void {
-    this.#tell({ kind: 'runs' })
+    this.#note({ kind: 'runs' })
   }
 
   noteChanged(runIds: Iterable<string>): void {
-    if (this.#listeners.size === 0) return
-    for (const runId of new Set(runIds)) this.#tell({ kind: 'run', runId })
+    if (this.#listeners.size === 0 && this.#beyond === null) return
+    for (const runId of new Set(runIds)) this.#note({ kind: 'run', runId })
   }
 
-  #tell(hint: Hint): void {
+  /** A hint from elsewhere. */
+  tell(hint: Hint): void {
     for (const listener of this.#listeners) {
       try {
         listener(hint)
@@ -28,5 +40,10 @@ export class Watchers implements WatchStorage {
         // A hint is a courtesy; who fails at it must not fail the write that was done.
       }
     }
+  }
+
+  #note(hint: Hint): void {
+    this.tell(hint)
+    this.#beyond?.pass(hint)
   }
 }

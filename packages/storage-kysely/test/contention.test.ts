@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { claim, COMPLETE, newCommit, newRun, newStep, startRun } from './builders'
-import { DATABASES, type TestDatabase } from './databases'
+import { DATABASES, isFile, type TestDatabase } from './databases'
 import { buildPrograms, finished, startProgram } from './programs'
 
 /** Those that live in a file of this machine. */
-const FILES = DATABASES.filter(({ name }) => name !== 'libsql-http')
+const FILES = DATABASES.filter(isFile)
 
 beforeAll(buildPrograms)
 
@@ -31,7 +31,7 @@ async function newFile(database: TestDatabase, { onTestFinished }: TestContext) 
      * and the SQLite of another library in this one would not see them.
      */
     async holdLock(): Promise<() => Promise<void>> {
-      const child = startProgram('hold-lock', [file.file])
+      const child = startProgram('hold-lock', [file.location])
       if (child.stdout === null) throw new Error('The program has no output.')
       await once(child.stdout, 'data')
       return async () => {
@@ -128,7 +128,7 @@ describe('processes on one file', () => {
         Array.from({ length: 100 }, (_, index) => newRun({ concurrencyKey: `key-${index % 7}`, concurrencyLimit: 2 })),
       )
       const results = await Promise.all(
-        ['a', 'b', 'c'].map((name) => finished(startProgram('worker', [driver, file.file, name]))),
+        ['a', 'b', 'c'].map((name) => finished(startProgram('worker', [driver, file.location, name]))),
       )
       expect(results.map(({ stderr }) => stderr)).toEqual(['', '', ''])
       const leftOver = await drain(storage)

@@ -1,5 +1,5 @@
 import { casesFor } from '@coji/durably-core/testing'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { contractSetup } from './contract-setup'
 import { DATABASES } from './databases'
 
@@ -12,6 +12,9 @@ it('leaves no case of the contract out', () => {
 
 for (const database of DATABASES) {
   describe(database.name, () => {
+    // Some take seconds to start.
+    beforeAll(async () => (await database.open()).dispose(), 60_000)
+
     for (const { name, run } of cases) it(name, () => run(contractSetup(database)))
   })
 }

@@ -20,7 +20,7 @@ const database: TestDatabase = {
   name: 'better-sqlite3',
   async open() {
     const { file, remove } = tempFile()
-    return { file, connect: () => betterSqlite3(file), dispose: async () => remove() }
+    return { location: file, connect: () => betterSqlite3(file), dispose: async () => remove() }
   },
 }
 
@@ -89,7 +89,7 @@ interface Two {
 
 async function withTwo(fences: Fences, test: (two: Two) => Promise<void>): Promise<void> {
   const opened = await database.open()
-  const { dialect, beforeNext } = counting(betterSqlite3(opened.file))
+  const { dialect, beforeNext } = counting(betterSqlite3(opened.location))
   const storage: KyselyStorage = createKyselyStorageWith({ dialect, fences })
   const other: KyselyStorage = createKyselyStorageWith({ dialect: opened.connect(), fences })
   const afterTheLook = (act: () => Promise<unknown>) => {

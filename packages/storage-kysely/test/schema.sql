@@ -13,12 +13,12 @@ CREATE TABLE "durably_run_events" ("run_id" text not null,
   "seq" integer not null,
   "event_type" text not null,
   "payload" text not null,
-  "created_at" text not null, constraint "events_key" primary key ("run_id",
+  "created_at" text not null, constraint "durably_run_events_key" primary key ("run_id",
   "seq")) strict, without rowid;
 
 CREATE TABLE "durably_run_labels" ("run_id" text not null,
   "name" text not null,
-  "value" text not null, constraint "labels_key" primary key ("run_id",
+  "value" text not null, constraint "durably_run_labels_key" primary key ("run_id",
   "name")) strict, without rowid;
 
 CREATE INDEX "durably_run_labels_value" on "durably_run_labels" ("name",
@@ -118,7 +118,7 @@ CREATE TABLE "durably_signals" ("run_id" text not null,
   "payload" text,
   "dedupe_key" text,
   "created_at" text not null,
-  "consumed_at" text, constraint "signals_key" primary key ("run_id",
+  "consumed_at" text, constraint "durably_signals_key" primary key ("run_id",
   "position")) strict, without rowid;
 
 CREATE UNIQUE INDEX "durably_signals_dedupe" on "durably_signals" ("run_id",

@@ -24,7 +24,23 @@ export interface DialectHooks {
   reset?(waitMs: number): Promise<void>
   /** Gives up a connection of its own, so that the next call opens a new one. */
   reopen?(waitMs: number): Promise<void>
+  /** Carries hints between processes. Without it, polling finds what a hint would have told. */
+  readonly notifications?: Notifications
   close?(): Promise<void>
+}
+
+/** Short messages between the processes on one database. They may be lost. */
+export interface Notifications {
+  send(channel: string, payload: string): Promise<void>
+  /** Returns how to stop. */
+  listen(channel: string, listener: NotificationListener): () => Promise<void>
+}
+
+/** Hears of notifications. */
+export interface NotificationListener {
+  onNotification(payload: string): void
+  /** The connection was gone for a while: something may have been missed. */
+  onDoubt(): void
 }
 
 /** A Kysely dialect that durably knows more about. */

@@ -1,10 +1,27 @@
-import type { CompiledQuery, Kysely } from 'kysely'
+import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
+import type { SqlDialect } from '../dialect'
 import type { TableName } from '../tables'
 
 export interface MigrationContext {
   readonly schema: Kysely<unknown>['schema']
   /** The physical name of a table, or of an index on it. */
   readonly name: (table: TableName | `${string}_${string}`) => string
+  readonly dialect: SqlDialect['name']
+  readonly types: ColumnTypes
+}
+
+/** What the two databases call a column's type. */
+export interface ColumnTypes {
+  readonly text: RawBuilder<unknown>
+  readonly instant: RawBuilder<unknown>
+  readonly json: RawBuilder<unknown>
+  readonly bigint: RawBuilder<unknown>
+}
+
+export const COLUMN_TYPES: Readonly<Record<SqlDialect['name'], ColumnTypes>> = {
+  sqlite: { text: sql`text`, instant: sql`text`, json: sql`text`, bigint: sql`integer` },
+  // Names and ids sort by their bytes, as they do in SQLite, and compare without the rules of a language.
+  postgres: { text: sql`text collate "C"`, instant: sql`timestamptz(3)`, json: sql`json`, bigint: sql`bigint` },
 }
 
 /** One step of the schema. Append-only: a released migration never changes. */

@@ -1,0 +1,1 @@
+export { postgres, type PostgresConfig } from '@coji/durably-storage-kysely/postgres'

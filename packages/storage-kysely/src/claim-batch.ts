@@ -1,0 +1,144 @@
+import type { ClaimParams, RunRecord } from '@coji/durably-core'
+import { sql } from 'kysely'
+import { type Claim, inOrder, slotsTaken, startOfExecution, type TakeName } from './claim'
+import { isConstraintError } from './driver-errors'
+import type { Executor } from './executor'
+import { pause } from './pause'
+import { runColumns, toRun } from './rows'
+import { and, list, type Sql, type SqlContext, statement } from './statement'
+
+/** Two workers can want the same slot at the same moment; the unique index lets one of them have it. */
+const MAX_ROUNDS = 6
+const LONGEST_PAUSE_MS = 20
+
+/** For Postgres: one statement claims as many runs as are wanted, and passes over what others are claiming just now. */
+export function createClaimBatch(context: SqlContext): Claim {
+  const take = takeStatement(context)
+
+  async function takeSome(executor: Executor, params: ClaimParams, limit: number) {
+    const { workerId, claimToken, leaseMs, jobs, events } = params
+    const query = take.bind({
+      ...{ workerId, claimToken, leaseMs, limit },
+      jobs: JSON.stringify(jobs),
+      events: JSON.stringify(events.map(({ type, payload }, index) => [index + 1, type, payload])),
+      eventCount: events.length,
+    })
+    const [rows = []] = await executor.write([query])
+    const runs = rows.filter((row) => row['id'] !== null).map(toRun)
+    return { runs, isContended: rows[0]?.['is_contended'] === true }
+  }
+
+  return async function claim(executor, params) {
+    const claimed: RunRecord[] = []
+    for (let round = 1; round <= MAX_ROUNDS; round++) {
+      try {
+        const { runs, isContended } = await takeSome(executor, params, params.limit - claimed.length)
+        claimed.push(...runs)
+        if (!isContended || claimed.length === params.limit) break
+      } catch (error) {
+        if (!isConstraintError(error) || round === MAX_ROUNDS) throw error
+      }
+      if (round > 1) await pause(Math.random() * LONGEST_PAUSE_MS)
+    }
+    return claimed.sort(inOrder)
+  }
+}
+
+type BatchName = TakeName | 'jobs' | 'events' | 'limit'
+type Parameter = (name: BatchName) => Sql
+
+/** How many runs with a key are looked at in order, beyond those that are wanted, before the keys are gone through. */
+const FRONT = 32
+
+function takeStatement(context: SqlContext) {
+  const { tables, dialect } = context
+  return statement<BatchName>(context, (p) => {
+    const events = dialect.rowsOf(p('events'))
+    return sql`with recursive ${list(...candidates(context, p), ...placement(context, p))},
+      claimed as (
+        update ${tables.runs} as r set ${startOfExecution(context, p, sql`placed.slot`)} from placed
+        where r.id = placed.id and ${context.fences['claim.status']()} returning r.*),
+      told as (
+        insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
+        select c.id, c.last_event_sequence - ${p('eventCount')} + ${dialect.field(sql`e.value`, 0, 'integer')},
+          ${dialect.field(sql`e.value`, 1, 'text')}, ${dialect.toJson(dialect.field(sql`e.value`, 2, 'text'))}, ${dialect.now}
+        from claimed as c cross join ${events} as e)
+      select t.is_contended, ${runColumns(context, 'c')}
+      from (select coalesce(bool_or(not is_mine), false) as is_contended from tried) as t left join claimed as c on true`
+  })
+}
+
+const ORDER = sql`r.priority desc, r.available_at, r.id`
+
+const COLUMNS = sql`r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at`
+
+/**
+ * The due runs in order: without a key from the index on order; with a key from the first few of theirs, and if those
+ * are blocked, from the front of each key, so that a busy key costs the same however many runs wait for it.
+ */
+function candidates(context: SqlContext, p: Parameter): Sql[] {
+  const { tables, dialect, fences } = context
+  const due = and(fences['claim.status'](), fences['claim.due'](dialect), fences['claim.known'](p('jobs'), dialect))
+  const isFree = fences['claim.slot'](slotsTaken(context, 'r'))
+  const isOfKey = and(due, sql`r.concurrency_key is not null and r.tenant = k.tenant and r.concurrency_key = k.key`)
+  const nextKey = (after: Sql) => sql`(select r.tenant, r.concurrency_key from ${tables.runs} as r
+    where r.status = 'pending' and r.concurrency_key is not null and ${after} order by r.tenant, r.concurrency_key limit 1)`
+  return [
+    sql`keyless as materialized (
+      select ${COLUMNS} from ${tables.runs} as r where ${due} and r.concurrency_key is null
+      order by ${ORDER} limit ${p('limit')} for update of r skip locked)`,
+    sql`front as materialized (
+      select ${COLUMNS}, ${isFree} as is_free from ${tables.runs} as r where ${due} and r.concurrency_key is not null
+      order by ${ORDER} limit ${p('limit')} + ${sql.lit(FRONT)})`,
+    sql`blocked as materialized (
+      select count(*) = ${p('limit')} + ${sql.lit(FRONT)} and count(*) filter (where is_free) < ${p('limit')} as is_so
+      from front)`,
+    sql`keys (tenant, key) as (
+      select * from ${nextKey(sql`(select is_so from blocked)`)} as first
+      union all select n.* from keys as k
+        cross join lateral ${nextKey(sql`(r.tenant, r.concurrency_key) > (k.tenant, k.key)`)} as n)`,
+    sql`found as (
+      select id from front where is_free
+      union select h.id from keys as k
+        cross join lateral (select r.concurrency_limit, r.tenant, r.concurrency_key from ${tables.runs} as r
+          where ${isOfKey} order by ${ORDER} limit 1) as first
+        cross join lateral (select r.id from ${tables.runs} as r
+          where ${isOfKey} and r.concurrency_slot is null and ${slotsTaken(context, 'first')} < first.concurrency_limit
+          order by ${ORDER} limit ${p('limit')}) as h
+      union select r.id from ${tables.runs} as r
+        where (select is_so from blocked) and r.concurrency_slot is not null and ${due})`,
+    sql`keyed as materialized (
+      select ${COLUMNS} from found join ${tables.runs} as r on r.id = found.id where ${due} and ${isFree}
+      order by ${ORDER} limit ${p('limit')} for update of r skip locked)`,
+  ]
+}
+
+/** Which of them are taken, and the slot of each: the lowest ones that nobody has, counted by the run's own limit. */
+function placement({ tables, prefix }: SqlContext, p: Parameter): Sql[] {
+  const lockSpace = sql.lit(`${prefix}slots`)
+  const free = sql`select s.slot from generate_series(0, ranked.concurrency_limit - 1) as s (slot)
+    where not exists (select 1 from ${tables.runs} as a where a.tenant = ranked.tenant
+      and a.concurrency_key = ranked.concurrency_key and a.concurrency_slot = s.slot)
+    order by s.slot offset ranked.nth - 1 limit 1`
+  return [
+    sql`picked as materialized (
+      select * from (select * from keyless union all select * from keyed) as r order by ${ORDER} limit ${p('limit')})`,
+    // Who claims from a key keeps the others away from it for as long as the statement takes; nobody waits.
+    sql`tried as materialized (
+      select tenant, concurrency_key, pg_try_advisory_xact_lock(
+        hashtext(${lockSpace}), hashtext(tenant || '/' || concurrency_key)) as is_mine
+      from (select distinct tenant, concurrency_key from picked
+        where concurrency_key is not null and concurrency_slot is null) as wanted)`,
+    sql`ranked as (
+      select picked.*, row_number() over (
+        partition by tenant, concurrency_key, concurrency_slot is null order by priority desc, available_at, id) as nth
+      from picked)`,
+    sql`placed as materialized (
+      select id, null::integer as slot from picked where concurrency_key is null or concurrency_slot is not null
+      union all
+      select of_key.id, of_key.slot from (
+        select ranked.id, (${free}) as slot from ranked join tried using (tenant, concurrency_key)
+        where tried.is_mine and ranked.concurrency_slot is null) as of_key
+      where of_key.slot is not null)`,
+  ]
+}

@@ -1,0 +1,83 @@
+import type { ClaimParams, RunRecord } from '@coji/durably-core'
+import { sql } from 'kysely'
+import { type Claim, slotsTaken, startOfExecution, type TakeName } from './claim'
+import type { Executor } from './executor'
+import { runColumns, toRun } from './rows'
+import { and, runsBy, type Sql, type SqlContext, statement } from './statement'
+
+/** How many runs one list tries to claim: little for a queue that is empty, much for a full one. */
+const FIRST_LIST = 4
+const LONGEST_LIST = 64
+
+/** For SQLite: one small update for each run, all in one list, each seeing what those before it took. */
+export function createClaimOneByOne(context: SqlContext): Claim {
+  const takeFirst = takeStatement(context, (id) => id)
+  // The search costs nothing once it has found nothing.
+  const takeNext = takeStatement(context, (id) => sql`case when changes() > 0 then ${id} end`)
+  const event = eventStatement(context)
+
+  async function takeSome(executor: Executor, params: ClaimParams, limit: number): Promise<RunRecord[]> {
+    const { workerId, claimToken, leaseMs, events } = params
+    const values = { workerId, claimToken, leaseMs, jobs: JSON.stringify(params.jobs), eventCount: events.length }
+    const results = await executor.write([
+      takeFirst.bind(values),
+      ...Array.from({ length: limit - 1 }, () => takeNext.bind(values)),
+      ...events.map(({ type, payload }, index) =>
+        event.bind({ claimToken, type, payload, back: events.length - 1 - index }),
+      ),
+    ])
+    return results.slice(0, limit).flat().map(toRun)
+  }
+
+  return async function claim(executor, params) {
+    const claimed: RunRecord[] = []
+    for (let size = FIRST_LIST; claimed.length < params.limit; size = Math.min(size * 4, LONGEST_LIST)) {
+      const limit = Math.min(size, params.limit - claimed.length)
+      const more = await takeSome(executor, params, limit)
+      claimed.push(...more)
+      if (more.length < limit) break
+    }
+    return claimed
+  }
+}
+
+/**
+ * Claims the first run in order that may start. Its key is looked at as the statements before left it; the unique index
+ * on slots is what keeps the promise, this only finds the slot.
+ */
+function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
+  const { tables, dialect, fences } = context
+  return statement<TakeName | 'jobs'>(context, (p) => {
+    const candidate = and(
+      fences['claim.status'](),
+      fences['claim.due'](dialect),
+      fences['claim.known'](p('jobs'), dialect),
+      fences['claim.slot'](slotsTaken(context, 'r')),
+    )
+    const first = sql`(select r.id from ${runsBy(context, 'claim')} where ${candidate}
+      order by r.priority desc, r.available_at, r.id limit 1)`
+    return sql`update ${tables.runs} as r set ${startOfExecution(context, p, freeSlot(context))}
+      where r.id = ${onCondition(first)} returning ${runColumns(context)}`
+  })
+}
+
+/** The lowest slot nobody has: 0, or one above a slot in use. */
+function freeSlot({ tables }: SqlContext): Sql {
+  const isTaken = (slot: Sql) => sql`exists (select 1 from ${tables.runs} as a where a.concurrency_slot = ${slot}
+    and a.tenant = r.tenant and a.concurrency_key = r.concurrency_key)`
+  return sql`case when not ${isTaken(sql`0`)} then 0 else (
+    select min(b.concurrency_slot) + 1 from ${tables.runs} as b where b.concurrency_slot is not null
+      and b.tenant = r.tenant and b.concurrency_key = r.concurrency_key
+      and not ${isTaken(sql`b.concurrency_slot + 1`)}) end`
+}
+
+function eventStatement(context: SqlContext) {
+  const { tables, dialect } = context
+  return statement<'claimToken' | 'type' | 'payload' | 'back'>(
+    context,
+    (p) => sql`insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
+      select r.id, r.last_event_sequence - ${p('back')}, ${p('type')}, ${p('payload')}, ${dialect.now}
+      from ${runsBy(context, 'running')} where r.status = 'running' and r.claim_token = ${p('claimToken')}
+      on conflict do nothing`,
+  )
+}

@@ -1,0 +1,115 @@
+import type { CommitAnswer, RunCommit, StepWrite } from '@coji/durably-core'
+import type { CompiledQuery } from 'kysely'
+import type { LeaseName } from './commit-columns'
+import { commitStatements, type CommitStatements } from './commit-statements'
+import { kept, runValues, stepValues } from './commit-values'
+import type { Rows } from './drivers/hooks'
+import { bindNewRun } from './new-run'
+import { createWriteLocked, type WriteTarget } from './row-locks'
+import { bindEvents } from './run-events'
+import type { SqlContext, SqlValue } from './statement'
+
+/** Commits as lists of statements; `null` where the lease does not hold. */
+export function createCommitLists(context: SqlContext) {
+  const statements = commitStatements(context)
+  const writeLocked = createWriteLocked(context)
+  return {
+    async sendOne(target: WriteTarget, commit: RunCommit): Promise<CommitAnswer | null> {
+      const { queries, childAnswers } = bindCommit(statements, commit)
+      return readAnswer(commit, await writeLocked(target, [commit.lease.runId], queries), childAnswers)
+    },
+    /** Of many runs in one list. */
+    async sendTogether(target: WriteTarget, commits: readonly RunCommit[]): Promise<(CommitAnswer | null)[]> {
+      const lists = commits.map((commit) => bindCommit(statements, commit))
+      const results = await target.write(lists.flatMap((entry) => entry.queries))
+      let start = 0
+      return commits.map((commit, index) => {
+        const { queries = [], childAnswers = [] } = lists[index] ?? {}
+        const own = results.slice(start, start + queries.length)
+        start += queries.length
+        return readAnswer(commit, own, childAnswers)
+      })
+    },
+  }
+}
+
+/** A commit as a list of statements, the run's own change last. */
+interface BoundCommit {
+  readonly queries: readonly CompiledQuery[]
+  /** Where in the results the rows of steps with a child are. */
+  readonly childAnswers: readonly number[]
+}
+
+function bindCommit(statements: CommitStatements, commit: RunCommit): BoundCommit {
+  const { lease, commitNo, events, consumedSignals } = commit
+  const { runId, epoch, token, leaderEpoch } = lease
+  const values = { runId, epoch, token, leaderEpoch, commitNo }
+  const queries: CompiledQuery[] = []
+  const childAnswers: number[] = []
+  for (const step of commit.steps) {
+    queries.push(...bindStep(statements, step, values))
+    if (step.child !== null) childAnswers.push(queries.length - 1)
+  }
+  for (const { id, ...log } of commit.logs) queries.push(statements.log.bind({ ...values, ...log, logId: id }))
+  if (events.length > 0) queries.push(...bindEvents({ statement: statements.event, events, after: 0, values }))
+  if (consumedSignals.length > 0) {
+    queries.push(statements.consume.bind({ ...values, positions: JSON.stringify(consumedSignals) }))
+  }
+  queries.push(...bindOutcome(statements, commit, values))
+  return { queries, childAnswers }
+}
+
+type LeaseValues = Readonly<Record<LeaseName, SqlValue>>
+
+function bindStep(statements: CommitStatements, step: StepWrite, lease: LeaseValues): CompiledQuery[] {
+  const { child } = step
+  const values = { ...lease, ...stepValues(step) }
+  if (child === null) return [statements.step.bind(values)]
+  const childValues = {
+    childId: child.id,
+    childTenant: child.tenant,
+    childJob: child.jobName,
+    childKey: child.idempotencyKey,
+  }
+  return [
+    ...bindNewRun(statements.child, child, { extra: lease, firstId: null }),
+    statements.childStep.bind({ ...values, ...childValues }),
+  ]
+}
+
+function bindOutcome(statements: CommitStatements, commit: RunCommit, lease: LeaseValues): CompiledQuery[] {
+  const { outcome, events } = commit
+  const values = { ...lease, ...runValues(commit) }
+  if (outcome === null) return [statements.keep.bind(values)]
+  const after = events.length
+  const { eventUnlessCancelled, eventIfCancelled } = statements
+  return [
+    ...bindEvents({ statement: eventUnlessCancelled, events: outcome.events, after, values: lease }),
+    ...bindEvents({ statement: eventIfCancelled, events: outcome.eventsIfCancelled, after, values: lease }),
+    (endsAnyway(outcome.kind) ? statements.wakeParent : statements.wakeParentIfCancelled).bind(lease),
+    statements.leave[outcome.kind].bind(values),
+  ]
+}
+
+function endsAnyway(kind: NonNullable<RunCommit['outcome']>['kind']): boolean {
+  return kind === 'complete' || kind === 'fail' || kind === 'timeOut' || kind === 'cancelled'
+}
+
+function readAnswer(commit: RunCommit, results: readonly Rows[], childAnswers: readonly number[]): CommitAnswer | null {
+  const row = results.at(-1)?.[0]
+  if (row === undefined) return null
+  const steps = childSteps(commit)
+  return kept(
+    row,
+    steps.map((step, index) => idIn(results[childAnswers[index] ?? -1]?.[0]?.['output'], step)),
+  )
+}
+
+export function childSteps(commit: RunCommit): readonly StepWrite[] {
+  return commit.steps.filter((step) => step.child !== null)
+}
+
+/** The run of a step with a child: the one that was created, or the one that has its key. */
+export function idIn(output: unknown, step: StepWrite): string {
+  return typeof output === 'string' ? String(JSON.parse(output)) : (step.child?.id ?? '')
+}

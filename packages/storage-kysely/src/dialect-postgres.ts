@@ -1,0 +1,60 @@
+import { type RawBuilder, sql } from 'kysely'
+import { COLUMNS } from './columns'
+import type { SqlDialect, SqlType } from './dialect'
+
+type Sql = RawBuilder<unknown>
+
+const TYPES: Readonly<Record<SqlType, Sql>> = {
+  text: sql`text`,
+  integer: sql`bigint`,
+  ms: sql`double precision`,
+  instant: sql`timestamptz`,
+  json: sql`json`,
+}
+
+/** Instants have milliseconds, so that nothing is lost on the way through JavaScript; cut off, never rounded up. */
+const NOW = sql`date_trunc('milliseconds', statement_timestamp())`
+
+const plus = (instant: Sql, ms: Sql): Sql => sql`(${instant} + ${ms} * interval '1 millisecond')`
+
+/** Text first: a driver that knows the parameter for JSON would encode the text once more. */
+const asJson = (text: Sql): Sql => sql`cast(cast(${text} as text) as json)`
+
+/** Many writers, typed columns. What is read is cast, because drivers and their settings disagree about the rest. */
+export const postgres: SqlDialect = {
+  name: 'postgres',
+  now: NOW,
+  nowPlus: (ms) => plus(NOW, ms),
+  plus,
+  parameter: (value, type) => (type === 'json' ? asJson(value) : sql`cast(${value} as ${TYPES[type]})`),
+  columns(table, alias) {
+    const columns = Object.entries(COLUMNS[table]).map(([name, type]) => {
+      const column = sql.ref(alias === undefined ? name : `${alias}.${name}`)
+      return type === 'text' || type === 'integer' ? column : sql`${readAs(column, type)} as ${sql.ref(name)}`
+    })
+    return sql.join(columns)
+  },
+  read: readAs,
+  toJson: asJson,
+  listOf(json, type = 'text') {
+    const texts = sql`json_array_elements_text(${asJson(json)})`
+    return type === 'text' ? texts : sql`(select cast(value as ${TYPES[type]}) as value from ${texts}) as listed`
+  },
+  rowsOf: (json) => sql`json_array_elements(${asJson(json)})`,
+  field: (row, index, type) => sql`cast(${row} ->> ${sql.lit(index)} as ${TYPES[type]})`,
+  property: (json, name) => sql`(${json} ->> ${sql.lit(name)})`,
+  objectOf: (key, value) => sql`coalesce(json_object_agg(${key}, ${value})::text, '{}')`,
+  arrayOf: (value) => sql`json_agg(${value})::text`,
+  isSame: (a, b) => sql`${a} is not distinct from ${b}`,
+  isSameJson: (a, b) => sql`${a}::text is not distinct from ${b}::text`,
+  least: (a, b) => sql`least(${a}, ${b})`,
+  isOneOf: (column, json) => sql`${column} = any(array(select json_array_elements_text(${asJson(json)})))`,
+  useIndex: () => sql``,
+  writeOrder: (alias) => sql.ref(`${alias}.write_order`),
+}
+
+function readAs(value: Sql, type: 'instant' | 'json' | 'ms'): Sql {
+  if (type === 'json') return sql`${value}::text`
+  if (type === 'ms') return sql`${value}::double precision`
+  return sql`to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+}

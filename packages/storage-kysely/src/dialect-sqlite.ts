@@ -1,0 +1,32 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { SqlDialect } from './dialect'
+
+type Sql = RawBuilder<unknown>
+
+const ISO = sql.lit('%Y-%m-%dT%H:%M:%fZ')
+
+const plus = (instant: Sql, ms: Sql): Sql => sql`strftime(${ISO}, ${instant}, printf('%+.3f seconds', ${ms} / 1000.0))`
+
+/** One writer at a time, values without types, instants and JSON as text. */
+export const sqlite: SqlDialect = {
+  name: 'sqlite',
+  now: sql`strftime(${ISO}, 'now')`,
+  nowPlus: (ms) => plus(sql`'now'`, ms),
+  plus,
+  parameter: (value) => value,
+  columns: (_table, alias) => (alias === undefined ? sql`*` : sql`${sql.ref(alias)}.*`),
+  read: (value) => value,
+  toJson: (text) => text,
+  listOf: (json) => sql`json_each(${json})`,
+  rowsOf: (json) => sql`json_each(${json})`,
+  field: (row, index) => sql`json_extract(${row}, ${sql.lit(`$[${index}]`)})`,
+  property: (json, name) => sql`json_extract(${json}, ${sql.lit(`$.${name}`)})`,
+  objectOf: (key, value) => sql`json_group_object(${key}, ${value})`,
+  arrayOf: (value) => sql`json_group_array(${value})`,
+  isSame: (a, b) => sql`${a} is ${b}`,
+  isSameJson: (a, b) => sql`${a} is ${b}`,
+  least: (a, b) => sql`min(${a}, ${b})`,
+  isOneOf: (column, json) => sql`+${column} in (select value from json_each(${json}))`,
+  useIndex: (index) => sql`indexed by ${sql.ref(index)}`,
+  writeOrder: (alias) => sql.ref(`${alias}.rowid`),
+}

@@ -1,0 +1,161 @@
+import { StorageError } from '@coji/durably-core'
+import type { CompiledQuery } from 'kysely'
+import pg from 'pg'
+import { connectionHeld } from '../connection-lock'
+import type { Rows } from './hooks'
+
+interface PostgresPoolParams {
+  readonly pool: pg.Pool
+  readonly prepare: boolean
+  readonly isOwn: boolean
+}
+
+/** More than durably has statements; what a caller composes beyond that is not prepared. */
+const MAX_PREPARED = 300
+
+const AWAY_MIN_MS = 50
+const AWAY_MAX_MS = 1000
+
+/** The connections through which durably sends its own statements. */
+export class PostgresPool {
+  readonly #pool: pg.Pool
+  readonly #prepare: boolean
+  readonly #isOwn: boolean
+  readonly #names = new Map<string, string>()
+  /** Since the last connection that was made. */
+  #failures = 0
+  #away: { readonly untilMs: number; readonly error: unknown } | null = null
+
+  constructor({ pool, prepare, isOwn }: PostgresPoolParams) {
+    this.#pool = pool
+    this.#prepare = prepare
+    this.#isOwn = isOwn
+    // Without a listener an idle connection that dies takes the process along, and so does one that is in use.
+    pool.on('error', ignore)
+    pool.on('connect', listenForErrors)
+  }
+
+  /** One statement alone, several in a transaction. */
+  async send(queries: readonly CompiledQuery[], waitMs: number): Promise<readonly Rows[]> {
+    const client = await this.#checkOut(waitMs)
+    let broken: unknown
+    try {
+      return await (queries.length === 1 ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries))
+    } catch (error) {
+      if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') broken = error
+      throw error
+    } finally {
+      client.release(broken === undefined ? undefined : toError(broken))
+    }
+  }
+
+  async notify(channel: string, payload: string): Promise<void> {
+    const client = await this.#checkOut(1000)
+    try {
+      await client.query('select pg_notify($1, $2)', [channel, payload])
+      client.release()
+    } catch (error) {
+      client.release(toError(error))
+      throw error
+    }
+  }
+
+  /** Outside of the pool, for a connection that stays. */
+  newClient(): pg.Client {
+    const { max: _max, ...options } = this.#pool.options
+    return new pg.Client({ ...options, query_timeout: 5000 })
+  }
+
+  async close(): Promise<void> {
+    this.#pool.off('connect', listenForErrors)
+    if (this.#isOwn) await this.#pool.end()
+  }
+
+  async #sendAtomically(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
+    await client.query('begin isolation level read committed')
+    try {
+      const results = await this.#sendEach(client, queries)
+      await client.query('commit')
+      return results
+    } catch (error) {
+      // A connection whose transaction cannot be ended must not be used again.
+      await client.query('rollback').catch((failure: unknown) => {
+        throw Object.assign(toError(failure), { cause: error })
+      })
+      throw error
+    }
+  }
+
+  async #sendEach(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
+    const results: Rows[] = []
+    for (const { sql, parameters } of queries) {
+      const { rows } = await client.query({ ...this.#nameOf(sql), text: sql, values: [...parameters] })
+      results.push(rows as Rows)
+    }
+    return results
+  }
+
+  #nameOf(sql: string): { readonly name?: string } {
+    if (!this.#prepare) return {}
+    const known = this.#names.get(sql)
+    if (known !== undefined) return { name: known }
+    if (this.#names.size === MAX_PREPARED) return {}
+    const name = `durably_${this.#names.size}`
+    this.#names.set(sql, name)
+    return { name }
+  }
+
+  async #checkOut(waitMs: number): Promise<pg.PoolClient> {
+    if (this.#away !== null && performance.now() < this.#away.untilMs && this.#pool.idleCount === 0) {
+      throw this.#away.error
+    }
+    try {
+      const client = await this.#connect(waitMs)
+      this.#failures = 0
+      this.#away = null
+      return client
+    } catch (error) {
+      if (!(error instanceof StorageError)) this.#noteAway(error)
+      throw error
+    }
+  }
+
+  /** While the database is away, not everyone who needs it knocks at its door. */
+  #noteAway(error: unknown): void {
+    this.#failures += 1
+    const delayMs = Math.min(AWAY_MIN_MS * 2 ** Math.min(this.#failures, 10), AWAY_MAX_MS)
+    this.#away = { untilMs: performance.now() + delayMs * (0.5 + Math.random() / 2), error }
+  }
+
+  #connect(waitMs: number): Promise<pg.PoolClient> {
+    return new Promise((resolve, reject) => {
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        reject(connectionHeld())
+      }, waitMs)
+      this.#pool.connect().then(
+        (client) => {
+          clearTimeout(timer)
+          if (isLate) client.release()
+          else resolve(client)
+        },
+        (error: unknown) => {
+          clearTimeout(timer)
+          reject(error)
+        },
+      )
+    })
+  }
+}
+
+function listenForErrors(client: pg.PoolClient): void {
+  client.on('error', ignore)
+}
+
+/** The next statement on it fails, and tells. */
+function ignore(): void {}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

@@ -1,0 +1,138 @@
+import { InvalidOptionError } from '@coji/durably-core'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Kysely,
+  PostgresAdapter,
+  PostgresDriver,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from 'kysely'
+import pg from 'pg'
+import type { DialectHooks, DurablyDialect, Rows } from './hooks'
+import { PostgresListener } from './postgres-listener'
+import { PostgresPool } from './postgres-pool'
+import { Places } from './places'
+
+/** How `postgres()` reaches the database: a connection string, or a pool of the application. */
+export type PostgresConfig = PostgresOptions &
+  (
+    | {
+        /** `postgres://user:password@host/database`. The pool is durably's own and closed with it. */
+        readonly connectionString: string
+        /** Connections of this process at most, 10 by default; one more listens. */
+        readonly max?: number
+      }
+    | {
+        /** A pool of `pg`. It keeps its settings and is left open. */
+        readonly pool: pg.Pool
+      }
+  )
+
+interface PostgresOptions {
+  /** Prepare statements once per connection, as by default. Not behind a pooler that lends connections by transaction. */
+  readonly prepare?: boolean
+  /** Hear of due runs at once through LISTEN and NOTIFY, as by default. Without it they are found by polling. */
+  readonly listen?: boolean
+}
+
+/** What every connection of durably's own pool is told. */
+const SESSION = `set default_transaction_isolation = 'read committed'; set statement_timeout = '30s';
+  set lock_timeout = '5s'; set idle_in_transaction_session_timeout = '10s'`
+
+const DEFAULT_MAX = 10
+
+/** Of the pool's connections, those that transactions of the application never get: renewals must not wait for them. */
+const RESERVED = 2
+
+/** Postgres through `pg`: prepared statements, LISTEN and NOTIFY, and errors of connections that nobody else would hear. */
+export function postgres(config: PostgresConfig): DurablyDialect {
+  refuseBadConfig(config)
+  const isOwn = 'connectionString' in config
+  const pool = isOwn ? ownPool(config) : config.pool
+  const connections = new PostgresPool({ pool, prepare: config.prepare ?? true, isOwn })
+  return {
+    durablyHooks: hooks(connections, config),
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new ReservingDriver(pool),
+    createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  }
+}
+
+function refuseBadConfig(config: PostgresConfig): void {
+  const { connectionString, pool } = config as { connectionString?: unknown; pool?: unknown }
+  if (typeof connectionString === 'string' && connectionString !== '' && pool === undefined) return
+  if (typeof pool === 'object' && pool !== null && connectionString === undefined) return
+  throw new InvalidOptionError('postgres() needs either a connectionString or a pool of pg.')
+}
+
+function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: string; max?: number }): pg.Pool {
+  if (!Number.isSafeInteger(max) || max <= RESERVED) {
+    throw new InvalidOptionError(`max must be an integer of at least ${RESERVED + 1}, not ${max}.`)
+  }
+  const pool = new pg.Pool({
+    connectionString,
+    max,
+    application_name: 'durably',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    connectionTimeoutMillis: 5000,
+    // A connection that died without a word would be waited for until the end of time.
+    query_timeout: 35_000,
+    allowExitOnIdle: true,
+  })
+  // Queued before the first query of whoever asked for the connection.
+  pool.on('connect', (client) => void client.query(SESSION).catch(() => {}))
+  return pool
+}
+
+function hooks(connections: PostgresPool, config: PostgresConfig): DialectHooks {
+  return {
+    location: null,
+    batch: (queries: readonly CompiledQuery[], waitMs: number): Promise<readonly Rows[]> =>
+      connections.send(queries, waitMs),
+    ...(config.listen !== false && {
+      notifications: {
+        async send(channel, payload) {
+          await connections.notify(channel, payload)
+        },
+        listen(channel, listener) {
+          const own = new PostgresListener({ connect: () => connections.newClient(), channel, listener })
+          own.start()
+          return () => own.stop()
+        },
+      },
+    }),
+    close: () => connections.close(),
+  }
+}
+
+/** Kysely's own driver, kept from taking the connections that durably needs to keep its leases. */
+class ReservingDriver extends PostgresDriver {
+  readonly #places: Places
+
+  constructor(pool: pg.Pool) {
+    // The pool is closed by its owner.
+    super({ pool: { connect: () => pool.connect(), end: async () => {} } })
+    this.#places = new Places(Math.max((pool.options.max ?? DEFAULT_MAX) - RESERVED, 1))
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    await this.#places.take()
+    try {
+      return await super.acquireConnection()
+    } catch (error) {
+      this.#places.giveBack()
+      throw error
+    }
+  }
+
+  override async releaseConnection(connection: Parameters<PostgresDriver['releaseConnection']>[0]): Promise<void> {
+    try {
+      await super.releaseConnection(connection)
+    } finally {
+      this.#places.giveBack()
+    }
+  }
+}
