@@ -114,7 +114,7 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
   const start = { type: 'run:start', runId: run.id, jobName: run.jobName, payload } as const
   engine.events.emit(start, engine.plugins.recordsEvent('run:start') ? run.lastEventSequence : undefined)
   const callOffDeadline = watchDeadline(execution)
-  const scope = createScope(execution, await loadSteps(execution))
+  const scope = createScope({ ...execution, begunAt: startedAt }, await loadSteps(execution))
   const conclusion: Conclusion =
     interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }
   callOffDeadline()
@@ -152,8 +152,11 @@ async function loadSteps({ engine, run, interruption }: RunningExecution): Promi
   }
 }
 
-function createScope(execution: RunningExecution, steps: readonly StepRecord[]): StepScope {
-  const { engine, run, claimedAt, writer, interruption, suspension, openCalls, bodyScope } = execution
+function createScope(
+  execution: RunningExecution & Pick<StepScope, 'begunAt'>,
+  steps: readonly StepRecord[],
+): StepScope {
+  const { engine, run, begunAt, writer, interruption, suspension, openCalls, bodyScope } = execution
   const recorded = new Map<string, RecordedStep>()
   const failed = new Map<string, RecordedStep>()
   const failures = new Map<string, number>()
@@ -169,7 +172,7 @@ function createScope(execution: RunningExecution, steps: readonly StepRecord[]):
   return {
     engine,
     run,
-    claimedAt,
+    begunAt,
     writer,
     interruption,
     suspension,

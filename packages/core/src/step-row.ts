@@ -102,10 +102,10 @@ function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<Step
   return { ...columns, name, index, kind, durationMs, due, waitName, child }
 }
 
-/** What is left of a wait, by the storage's own time at the claim. */
-export function leftMs({ run, claimedAt, engine }: StepScope, dueAt: string | null): number {
+/** What is left of a wait, by the storage's own time at the claim; rather a little more than less. */
+export function leftMs({ run, begunAt, engine }: StepScope, dueAt: string | null): number {
   if (dueAt === null || run.heartbeatAt === null) return 0
-  const passedMs = engine.environment.clock.monotonic() - claimedAt
+  const passedMs = engine.environment.clock.monotonic() - begunAt
   return Math.max(0, Date.parse(dueAt) - Date.parse(run.heartbeatAt) - passedMs)
 }
 

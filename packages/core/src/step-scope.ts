@@ -34,8 +34,8 @@ export interface OpenCall {
 export interface StepScope {
   readonly engine: Engine
   readonly run: RunRecord
-  /** When the claim was sent, by the worker's own clock. */
-  readonly claimedAt: number
+  /** When the claim had been answered, by the worker's own clock: nothing that is timed from there comes early. */
+  readonly begunAt: number
   readonly writer: RunWriter
   readonly interruption: Interruption
   readonly bodyScope: BodyScope<OpenBody>

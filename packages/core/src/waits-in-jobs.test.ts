@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { defineJob, type JobContext, type StandardSchema } from './index'
+import { defineJob, type JobContext, type StandardSchema, type Storage } from './index'
 import { settled } from './testing/fake-clock'
 import { anything, createBench, createMortal, found, recordEvents, type Bench } from './testing/test-bench'
 
@@ -82,6 +82,41 @@ describe('ctx.sleep', () => {
     await bench.clock.advance(6000)
     expect(awake).toBe(true)
     expect(await second.getRun(id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('does not end early because its claim took long to arrive', async () => {
+    const mortal = createMortal(bench.storage)
+    const storage: Storage = {
+      ...bench.storage,
+      async claim(params) {
+        await new Promise<void>((resolve) => bench.clock.schedule(400, resolve))
+        return bench.storage.claim(params)
+      },
+    }
+    const ends: string[] = []
+    const define = { name: 'job', input: anything }
+    const execute = async (ctx: JobContext) => {
+      const blocks = ctx.run('blocks', () => new Promise(() => {}))
+      await ctx.sleep('a minute', 60_000)
+      ends.push(new Date(bench.clock.now()).toISOString())
+      await blocks
+    }
+    const first = bench.open({ storage: mortal.storage, workerId: 'first' })
+    const job = first.defineJob(define, execute)
+    first.start()
+    await settled()
+    await job.trigger({})
+    await quiet()
+    mortal.kill()
+    const second = bench.open({ storage })
+    second.defineJob(define, execute)
+    await second.recover({ workerId: 'first' })
+    second.start()
+    await bench.clock.advance(59_999)
+    expect(ends).toEqual([])
+    // The answer may have taken as long as the question.
+    await bench.clock.advance(500)
+    expect(ends).toHaveLength(1)
   })
 
   it('ends here while something else of the run is going on', async () => {
