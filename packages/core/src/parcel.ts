@@ -75,14 +75,18 @@ export function joinChunks(last: Piece, event: EventInput<'step:chunk'>, length:
   }
 }
 
-/** The numbers of a commit's events follow from the last one it took. */
+/** Each piece hears of its own: events are numbered up to the last one the commit took, children come in their order. */
 export function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
   const last = answer.kept ? answer.seq - countLast(outcome, answer.status) : 0
   let eventSeq = last - eventsOf(pieces).length
-  for (const { event, resolve } of pieces) {
+  let born = 0
+  for (const { event, steps = [], resolve } of pieces) {
     const hasEvent = event !== undefined && event !== null
     if (hasEvent) eventSeq += 1
-    resolve?.(answer.kept && hasEvent ? { ...answer, eventSeq } : answer)
+    const firstChild = born
+    born += steps.filter(({ child }) => child !== null).length
+    if (!answer.kept) resolve?.(answer)
+    else resolve?.({ ...answer, children: answer.children.slice(firstChild, born), ...(hasEvent && { eventSeq }) })
   }
 }
 

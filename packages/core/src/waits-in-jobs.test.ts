@@ -271,6 +271,21 @@ describe('ctx.trigger and ctx.wait', () => {
     expect(await durably.getSteps(id)).toMatchObject([{ kind: 'trigger' }, { kind: 'child' }])
   })
 
+  it('tell several children apart that were created at once', async () => {
+    const durably = bench.open({ concurrency: 4 })
+    const child = defineJob({ name: 'child', input: anything }, (_ctx, payload) => payload)
+    durably.register({ child })
+    const parent = durably.defineJob({ name: 'parent', input: anything }, (ctx) => {
+      const born = [1, 2, 3].map(async (n) => ctx.wait(`end ${n}`, await ctx.trigger(`start ${n}`, child, n)))
+      return Promise.all(born)
+    })
+    durably.start()
+    await settled()
+    const { id } = await parent.trigger({})
+    for (let round = 0; round < 4; round++) await quiet()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: [1, 2, 3] })
+  })
+
   it('fail when the child fails', async () => {
     const { now } = await family(() => Promise.reject(new Error('boom')))
     await quiet()
