@@ -23,7 +23,7 @@ export function openCall<T>(
   } catch (error) {
     return handled(Promise.reject(error))
   }
-  const call = handled(perform(index))
+  const call = handled(untilInterrupted(scope, perform(index)))
   scope.openCalls.set(index, { stepName: name, call, isWait })
   const close = () => {
     scope.openCalls.delete(index)
@@ -31,6 +31,14 @@ export function openCall<T>(
   }
   call.then(close, close)
   return call
+}
+
+/** What a call comes to is recorded even when its execution was interrupted meanwhile; the job does not see it then. */
+async function untilInterrupted<T>(scope: StepScope, work: Promise<T>): Promise<T> {
+  const [settled] = await Promise.allSettled([work])
+  if (scope.interruption.reason() !== null) return scope.interruption.refuse()
+  if (settled.status === 'rejected') throw settled.reason
+  return settled.value
 }
 
 /** What nobody awaits must not end the process when it fails; somebody else is told. */

@@ -58,7 +58,7 @@ async function replayOrRun(params: RunStepParams, index: number): Promise<unknow
   const { scope, name, options, kind, perform } = params
   // Only a plugin that runs the job function again gets here while the body of the pass before is running.
   const running = scope.bodies.get(name)
-  if (running !== undefined) return joinBody(scope, running)
+  if (running !== undefined) return running
   const before = scope.recorded.get(name)
   if (before?.status === 'completed') return decodeValue(before.output)
   const failed = before?.status === 'waiting' ? undefined : scope.failed.get(name)
@@ -75,15 +75,7 @@ async function replayOrRun(params: RunStepParams, index: number): Promise<unknow
   scope.bodies.set(name, work)
   const remove = () => void scope.bodies.delete(name)
   work.then(remove, remove)
-  return joinBody(scope, work)
-}
-
-/** What a body comes to is recorded even when its execution was interrupted meanwhile; the job does not see it then. */
-async function joinBody(scope: StepScope, work: Promise<unknown>): Promise<unknown> {
-  const [settled] = await Promise.allSettled([work])
-  if (scope.interruption.reason() !== null) return scope.interruption.refuse()
-  if (settled.status === 'rejected') throw settled.reason
-  return settled.value
+  return work
 }
 
 /** A try that waits for its time was recorded with the one that failed before it. */

@@ -328,6 +328,25 @@ describe('ctx.trigger and ctx.wait', () => {
     })
   })
 
+  it('do not take a shutdown for an error while the storage is away', async () => {
+    const away = { ...bench.storage, getRun: () => Promise.reject(new Error('The database is away.')) }
+    const durably = bench.open({ storage: away })
+    const child = defineJob({ name: 'child', input: anything }, () => 'output')
+    durably.register({ child })
+    const parent = durably.defineJob({ name: 'parent', input: anything }, async (ctx) => {
+      const run = await ctx.trigger('start', child, {})
+      return ctx.wait('result', run).catch(() => 'no output')
+    })
+    durably.start()
+    await settled()
+    const { id } = await parent.trigger({})
+    await quiet()
+    const stopped = durably.stop({ timeout: 0 })
+    await bench.clock.advance(60_000)
+    await stopped
+    expect(await bench.storage.getRun(id)).toMatchObject({ status: 'pending', output: null, crashCount: 0 })
+  })
+
   it('refuse a run that is not a child', async () => {
     const { durably, id, now } = await perform((ctx) => ctx.sleep('long', 3_600_000))
     const other = durably.defineJob({ name: 'other', input: anything }, (ctx) => ctx.wait('it', { id, jobName: 'job' }))
