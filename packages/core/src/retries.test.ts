@@ -192,6 +192,37 @@ describe('a step that is tried again', () => {
     expect(await second.getRun(id)).toMatchObject({ status: 'completed' })
   })
 
+  it('goes on in another process after the try that saved how far it was', async () => {
+    const starts: unknown[] = []
+    const mortal = createMortal(bench.storage)
+    const define = { name: 'job', input: anything }
+    const execute = (ctx: JobContext) =>
+      ctx.run('flaky', { retry: { maxAttempts: 3, delay: 1000 } }, async ({ attempt, checkpoint, save }) => {
+        starts.push([attempt, checkpoint])
+        if (attempt === 1) throw new Error('boom')
+        if (checkpoint !== undefined) return 'done'
+        await save('half')
+        return new Promise<string>(() => {})
+      })
+    const first = bench.open({ storage: mortal.storage })
+    const job = first.defineJob(define, execute)
+    first.start()
+    await settled()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(1000)
+    mortal.kill()
+    const second = bench.open()
+    second.defineJob(define, execute)
+    second.start()
+    await bench.clock.advance(40_000)
+    expect(starts).toEqual([
+      [1, undefined],
+      [2, undefined],
+      [2, 'half'],
+    ])
+    expect(await second.getRun(id)).toMatchObject({ status: 'completed', output: 'done' })
+  })
+
   it('lets its neighbours run meanwhile, and starts again beside them', async () => {
     const order: string[] = []
     const { now } = await perform(async (ctx) => {

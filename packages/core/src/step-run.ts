@@ -61,7 +61,8 @@ async function replayOrRun(params: RunStepParams, index: number): Promise<unknow
   if (running !== undefined) return running
   const before = scope.recorded.get(name)
   if (before?.status === 'completed') return decodeValue(before.output)
-  const failed = before?.status === 'waiting' ? undefined : scope.failed.get(name)
+  // With a row to go on in, what failed before was not the last try.
+  const failed = before === undefined ? scope.failed.get(name) : undefined
   if (failed !== undefined && failed.attempt === scope.run.attempt) {
     // A plugin may run the job again: then the body is tried anew, unless it may run only once.
     if (options.once !== true) scope.failed.set(name, { ...failed, attempt: NO_ATTEMPT })
