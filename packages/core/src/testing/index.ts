@@ -19,17 +19,27 @@ export {
   type Failure,
 } from './simulation/explore'
 export { coverageTable, FAULTS, SIMULATED_TRANSITIONS, type Coverage, type Fault } from './simulation/faults'
+export { createScriptedJobs, type BodyStart, type ScriptedJobsOptions } from './simulation/scripted-jobs'
 export {
-  createScriptedJobs,
   isOutputOf,
   outcomeOf,
-  type BodyStart,
-  type Script,
-  type ScriptAction,
-  type ScriptedJobsOptions,
+  type Fate,
+  type FateOf,
+  type OutputOf,
   type ScriptOutcome,
   type ScriptOutput,
-  type ScriptStep,
-} from './simulation/scripted-jobs'
+  type ScriptResult,
+} from './simulation/script-outcome'
+export type {
+  Script,
+  ScriptAction,
+  ScriptBranch,
+  ScriptChild,
+  ScriptedJobName,
+  ScriptPolicy,
+  ScriptSleep,
+  ScriptStep,
+  ScriptWaitFor,
+} from './simulation/scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulation/simulate'
 export { ENGINE_MUTANTS, STORAGE_MUTANTS } from './simulation/storage-mutants'

@@ -2,9 +2,11 @@ import { DurablyError } from '../../errors'
 import type { TriggerOptions } from '../../trigger'
 import type { Fleet } from './fleet'
 import type { Model } from './model'
+import { waitingRows } from './model-run'
 import type { Random } from './random'
-import { makeScript } from './script-maker'
-import { isOutputOf, type Script } from './scripted-jobs'
+import { makeScript, SIGNALS } from './script-maker'
+import { isOutputOf } from './script-outcome'
+import type { Script } from './scripts'
 import { EVERY_JOB, type JobName, type SimProcess } from './sim-process'
 import { must } from './violation'
 import type { Trace } from './trace'
@@ -22,14 +24,15 @@ export interface CallersParams {
 const ACTIONS = {
   trigger: 12,
   batchTrigger: 3,
-  cancel: 5,
+  cancel: 9,
   retry: 7,
-  deleteRun: 4,
+  deleteRun: 5,
   purge: 1,
+  signal: 8,
   wait: 2,
   recoverDead: 2,
   recoverOwn: 1,
-  stop: 2,
+  stop: 3,
   kill: 0.5,
   wake: 1,
   read: 4,
@@ -72,6 +75,7 @@ export class Callers {
       retry: () => call(durably.retry(runId)),
       deleteRun: () => call(durably.deleteRun(runId)),
       purge: () => call(durably.purge({ olderThan: random.int(4000), keepNewest: random.int(3) })),
+      signal: () => this.#signal(process, runId),
       wait: () => this.#wait(process, runId),
       recoverDead() {
         const workerId = random.pickAny(fleet.deadWorkerIds())
@@ -114,6 +118,40 @@ export class Callers {
     )
   }
 
+  /** Mostly to a run that may take it, early or late; at times the same one twice, as somebody does who got no answer. */
+  #signal(process: SimProcess, anyRunId: string): void {
+    const { world, model } = this.#params
+    const { random } = world
+    const open = [...model.runs.values()].filter((run) => run.finishedAt === null)
+    const runId = random.chance(0.85) ? (random.pickAny(open)?.wanted.id ?? anyRunId) : anyRunId
+    const [name, dedupeKey] = [random.pick(SIGNALS), random.chance(0.4) ? `key-${random.int(3)}` : undefined]
+    const send = () => process.durably.signal(runId, name, this.#actions, { dedupeKey })
+    this.#call(process, send())
+    if (dedupeKey !== undefined && random.chance(0.3)) this.#call(process, send())
+  }
+
+  /** Sends what runs wait for that nothing else ends; whether all is sent is for the caller to ask. */
+  answerWaits(): () => boolean {
+    const { world, model, fleet } = this.#params
+    let open = 0
+    for (const run of model.runs.values()) {
+      if (run.finishedAt !== null) continue
+      const row = waitingRows(run).find(({ kind }) => kind === 'signal')
+      const process = world.random.pickAny(fleet.alive())
+      if (row === undefined || process === undefined) continue
+      this.#actions += 1
+      open += 1
+      const sent = process.durably.signal(run.wanted.id, row.waitName ?? '', this.#actions)
+      this.#call(
+        process,
+        sent.finally(() => {
+          open -= 1
+        }),
+      )
+    }
+    return () => open === 0
+  }
+
   #wait(process: SimProcess, runId: string): void {
     const run = this.#params.model.runs.get(runId)
     const handle = process.jobs[(run?.wanted.jobName ?? '') as JobName]
@@ -121,7 +159,7 @@ export class Callers {
     this.#call(process, handle.wait(runId, { timeout: 20_000 }), ({ output }) => {
       const script = JSON.parse(run.wanted.payload ?? '') as Script
       const attempts = Array.from({ length: run.attempt }, (_, index) => index + 1)
-      const isRight = attempts.some((attempt) => isOutputOf(script, attempt, output))
+      const isRight = attempts.some((attempt) => isOutputOf({ script, attempt }, output))
       must(isRight, () => `wait(${runId}) resolved with ${JSON.stringify(output)}`)
     })
   }

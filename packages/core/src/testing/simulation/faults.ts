@@ -25,11 +25,22 @@ export const SIMULATED_TRANSITIONS = [
   'timeOut',
   'cancelled',
   'release',
+  'retryLater',
+  'suspend',
   'recover',
   'requestCancel',
   'cancel',
   'retry',
   'remove',
+  'signal',
+] as const satisfies readonly TransitionName[]
+
+/** What no call of the engine asks for yet, so that the simulation asks the storage itself. */
+export const STRUCK_TRANSITIONS = [
+  'park',
+  'parkPending',
+  'unpark',
+  'failParked',
 ] as const satisfies readonly TransitionName[]
 
 export type SimulatedTransition = (typeof SIMULATED_TRANSITIONS)[number]
@@ -65,11 +76,14 @@ export const TROUBLE_CHANCE: Readonly<Record<SimulatedTransition, number>> = {
   timeOut: 0.9,
   cancelled: 0.95,
   release: 0.9,
+  retryLater: 0.9,
+  suspend: 0.3,
   recover: 0.5,
   requestCancel: 0.6,
   cancel: 0.85,
   retry: 0.9,
-  remove: 0.55,
+  remove: 0.8,
+  signal: 0.4,
 }
 
 export const IDLE_TROUBLE_CHANCE = 0.015

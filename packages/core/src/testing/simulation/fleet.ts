@@ -27,7 +27,7 @@ export class Fleet implements Mischief {
     const { random } = params.world
     for (let worker = 0; worker < params.plan.workers; worker++) {
       const knowsAll = worker === 0 || random.chance(0.7)
-      this.#spawn(null, knowsAll ? EVERY_JOB : [random.pick(['scripted', 'timed', 'strict'] as const)])
+      this.#spawn(null, knowsAll ? EVERY_JOB : [random.pick(EVERY_JOB)])
     }
   }
 

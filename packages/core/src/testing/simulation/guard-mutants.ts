@@ -1,5 +1,5 @@
 import { LIFECYCLE, type Guard, type Lifecycle, type TransitionName } from '../../lifecycle'
-import { SIMULATED_TRANSITIONS } from './faults'
+import { SIMULATED_TRANSITIONS, STRUCK_TRANSITIONS } from './faults'
 
 /** The table of transitions with one guard taken away. */
 export interface GuardMutant {
@@ -8,9 +8,9 @@ export interface GuardMutant {
   readonly lifecycle: Lifecycle
 }
 
-/** Every guard of every transition that the engine can ask for, taken away in turn. */
+/** Every guard of every transition that somebody in the simulation asks for, taken away in turn. */
 export function guardMutants(): readonly GuardMutant[] {
-  return SIMULATED_TRANSITIONS.flatMap((transition) =>
+  return [...SIMULATED_TRANSITIONS, ...STRUCK_TRANSITIONS].flatMap((transition) =>
     LIFECYCLE[transition].guards.map((guard) => ({ transition, guard, lifecycle: without(transition, guard) })),
   )
 }
@@ -23,13 +23,6 @@ function without(transition: TransitionName, guard: Guard): Lifecycle {
 
 /** Why a transition is not simulated. The storage contract covers its guards. */
 export const NOT_SIMULATED: Readonly<Partial<Record<TransitionName, string>>> = {
-  retryLater: 'no script has a retry policy: the tests of retries have',
-  suspend: 'no script waits: the tests of waits do',
-  park: 'no call of the engine: nothing parks a run yet',
-  parkPending: 'no call of the engine: nothing parks a run yet',
-  unpark: 'no call of the engine: nothing parks a run yet',
-  failParked: 'no call of the engine: nothing parks a run yet',
-  signal: 'no script takes signals: the tests of waits do',
   assign: 'needs a leader, which one process without a cluster does not have',
   start: 'needs a leader, which one process without a cluster does not have',
   decline: 'needs a leader, which one process without a cluster does not have',

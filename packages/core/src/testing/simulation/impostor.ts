@@ -22,6 +22,9 @@ const OUTCOMES: readonly [Outcome | null, ...(Outcome | null)[]] = [
   { kind: 'timeOut', ...FAILURE, ...LEAVING },
   { kind: 'cancelled', ...LEAVING },
   { kind: 'release', ...LEAVING },
+  { kind: 'retryLater', delayMs: 0, ...FAILURE, ...LEAVING },
+  { kind: 'suspend', steps: ['forged'], wakesSeen: 0, ...LEAVING },
+  { kind: 'park', reason: 'forged', ...LEAVING },
 ]
 
 /** Writes as a holder would that was frozen for a year or restored from a backup. Nothing of it may be taken. */

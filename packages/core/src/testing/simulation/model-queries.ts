@@ -1,5 +1,5 @@
-import type { ClaimParams, NewRun, PurgeParams } from '../../storage'
-import type { ModelRun } from './model-run'
+import type { ClaimParams, NewRun, PurgeParams, RunCommit, RunRecord } from '../../storage'
+import { type ModelRun, waitingRows } from './model-run'
 import { must } from './violation'
 
 export const ENDED: readonly string[] = ['completed', 'failed', 'timed_out', 'cancelled']
@@ -44,9 +44,7 @@ export function claimableAt(all: Runs, jobs: readonly string[], now: number): Mo
 }
 
 export function freeSlots(all: Runs, { wanted }: ModelRun): number[] {
-  const ofKey = [...all.values()].filter(
-    (other) => other.wanted.tenant === wanted.tenant && other.wanted.concurrencyKey === wanted.concurrencyKey,
-  )
+  const ofKey = [...all.values()].filter((other) => isOfKey(other.wanted, wanted))
   const slots = Array.from({ length: wanted.concurrencyLimit }, (_, slot) => slot)
   return slots.filter((slot) => !ofKey.some((other) => other.slot === slot))
 }
@@ -68,4 +66,48 @@ export function purgeable(all: Runs, params: PurgeParams, now: number): ModelRun
 export function whyNot({ status, availableAt, wanted }: ModelRun, { jobs }: ClaimParams, now: number): string {
   const known = jobs.includes(wanted.jobName) ? 'known' : 'not known'
   return `it is ${status}, due at ${availableAt} (now ${now}), its job is ${known}, its key ${wanted.concurrencyKey}`
+}
+
+/** Whether a run has ended, or waits rightly: for what has not come, or for a key that such a run keeps. */
+export function isSettled(all: Runs, run: ModelRun): boolean {
+  return run.finishedAt !== null || isLeftWaiting(all, run) || isBlocked(all, run)
+}
+
+function isLeftWaiting(all: Runs, run: ModelRun): boolean {
+  const hasCome = waitingRows(run).some(({ kind, waitName }) => {
+    if (kind === 'signal') return run.unread.some(({ name }) => name === waitName)
+    const child = all.get(waitName ?? '')
+    return kind !== 'child' || child === undefined || child.finishedAt !== null
+  })
+  return run.status === 'pending' && run.availableAt === null && run.waitingFor === 'steps' && !hasCome
+}
+
+function isBlocked(all: Runs, run: ModelRun): boolean {
+  if (run.status !== 'pending' || run.availableAt === null || run.slot !== null) return false
+  if (run.wanted.concurrencyKey === null || freeSlots(all, run).length > 0) return false
+  const holders = [...all.values()].filter(({ wanted, slot }) => slot !== null && isOfKey(wanted, run.wanted))
+  return holders.every((holder) => isLeftWaiting(all, holder))
+}
+
+function isOfKey(one: NewRun, other: NewRun): boolean {
+  return one.tenant === other.tenant && one.concurrencyKey === other.concurrencyKey
+}
+
+/** The runs that the steps of the commit made or found. */
+export function childrenOf(run: ModelRun | undefined, { steps }: RunCommit): unknown[] {
+  const withChild = steps.filter((step) => step.child !== null)
+  return withChild.map(({ name }) => JSON.parse(run?.liveSteps.get(name)?.output ?? 'null'))
+}
+
+export function earliest(instants: readonly (number | null)[]): number | null {
+  const known = instants.filter((each) => each !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+/** Without those that a storage may leave to its next look, because this very one changed them: a child of theirs ended. */
+export function mustRecover(abandoned: readonly ModelRun[], recovered: readonly RunRecord[]): ModelRun[] {
+  return abandoned.filter(({ wanted }) => {
+    const wasWoken = recovered.some(({ parentRunId, finishedAt }) => parentRunId === wanted.id && finishedAt !== null)
+    return !wasWoken || recovered.some(({ id }) => id === wanted.id)
+  })
 }

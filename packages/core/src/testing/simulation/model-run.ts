@@ -1,5 +1,17 @@
 import type { RunStatus } from '../../lifecycle'
-import type { EventTemplate, NewRun, StepRecord, StepWrite } from '../../storage'
+import type { EventTemplate, Json, NewRun, StepRecord, StepWrite } from '../../storage'
+
+/** A signal that no step has used up. */
+export interface UnreadSignal {
+  readonly position: number
+  readonly name: string
+  readonly payload: Json | null
+}
+
+/** A row, with the instant at which its wait is over. */
+export interface ModelStep extends StepWrite {
+  readonly dueAt: number | null
+}
 
 /** What the model remembers of one run. Instants are milliseconds of the storage's clock. */
 export interface ModelRun {
@@ -7,6 +19,12 @@ export interface ModelRun {
   readonly createdAt: number
   status: RunStatus
   availableAt: number | null
+  /** Why it is pending, when that is not for its turn. */
+  waitingFor: 'retry' | 'steps' | 'unpark' | null
+  /** Signals kept and children ended so far. */
+  wakes: number
+  unread: readonly UnreadSignal[]
+  readonly dedupeKeys: Set<string>
   slot: number | null
   attempt: number
   attemptBase: number
@@ -25,13 +43,20 @@ export interface ModelRun {
   finishedAt: number | null
   stepIndex: number
   progress: string | null
-  /** Completed, or started without an outcome. */
-  readonly liveSteps: Map<string, StepWrite>
-  readonly failedSteps: StepWrite[]
+  /** Completed, waiting, or started without an outcome. */
+  readonly liveSteps: Map<string, ModelStep>
+  readonly failedSteps: ModelStep[]
   readonly events: string[]
   logs: number
   /** The version last seen; everything that changes the run must raise it. */
   version: number
+}
+
+/** What became of a run. */
+export interface Ending {
+  readonly status: RunStatus
+  readonly output: string | null
+  readonly error: string | null
 }
 
 export function newModelRun(wanted: NewRun, now: number): ModelRun {
@@ -40,6 +65,10 @@ export function newModelRun(wanted: NewRun, now: number): ModelRun {
     createdAt: now,
     status: 'pending',
     availableAt: 'at' in wanted.start ? Date.parse(wanted.start.at) : now + Math.floor(wanted.start.afterMs),
+    waitingFor: null,
+    wakes: 0,
+    unread: [],
+    dedupeKeys: new Set(),
     slot: null,
     attempt: 1,
     attemptBase: 0,
@@ -78,8 +107,17 @@ export function historyOf({ liveSteps, failedSteps }: ModelRun, stepName: string
   return { failures, checkpoint: last?.checkpoint ?? null, lastFailed: failed.at(-1) ?? null }
 }
 
+/** The rows of waits that are not over. */
+export function waitingRows({ liveSteps }: ModelRun): readonly ModelStep[] {
+  return [...liveSteps.values()].filter((step) => step.status === 'waiting')
+}
+
 /** A row as text, alike for what was written and what is read back. */
-export function stepText(step: StepWrite | StepRecord): string {
-  const { id, name, index, kind, status, attempt, output, error, checkpoint } = step
-  return [id, name, index, kind, status, attempt, output, error, checkpoint].join(' ')
+export function stepText(step: Omit<StepWrite | StepRecord, 'dueAt'>, dueAt: string | null): string {
+  const { id, name, index, kind, status, attempt, output, error, checkpoint, waitName } = step
+  return [id, name, index, kind, status, attempt, output, error, checkpoint, waitName, dueAt].join(' ')
+}
+
+export function instant(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString()
 }

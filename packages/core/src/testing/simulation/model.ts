@@ -5,6 +5,7 @@ import type {
   EnqueueAnswer,
   Lease,
   NewRun,
+  NewSignal,
   Outcome,
   PurgeParams,
   RecoverParams,
@@ -12,9 +13,22 @@ import type {
   RunCommand,
   RunCommit,
   RunRecord,
+  SignalAnswer,
+  StepWrite,
 } from '../../storage'
-import { type ModelRun, newModelRun, typesOf } from './model-run'
-import { ENDED, claimableAt, freeSlots, hasConflict, holderOfKey, purgeable, whyNot } from './model-queries'
+import { type Ending, type ModelRun, type ModelStep, newModelRun, typesOf, waitingRows } from './model-run'
+import {
+  childrenOf,
+  claimableAt,
+  earliest,
+  ENDED,
+  freeSlots,
+  hasConflict,
+  holderOfKey,
+  mustRecover,
+  purgeable,
+  whyNot,
+} from './model-queries'
 import { must, mustEqual, Violation } from './violation'
 
 const ENDS = { complete: 'completed', fail: 'failed', timeOut: 'timed_out', cancelled: 'cancelled' } as const
@@ -31,14 +45,23 @@ export class Model {
    * was removed meanwhile.
    */
   readonly removed = new Map<string, number>()
+  /** How each run ended, each time. */
+  readonly endings = new Map<string, Ending[]>()
   /** Runs changed since somebody last compared: each must show a higher version. */
   readonly touched = new Set<ModelRun>()
   readonly #now: () => number
+  readonly #reachable: () => number
   /** A clock may be set back; what was due before may count as due still. */
   #latest = 0
 
-  constructor(now: () => number) {
+  constructor(now: () => number, reachable: () => number) {
     this.#now = now
+    this.#reachable = reachable
+  }
+
+  /** Whether the instant may have come for somebody who measured the time since the storage told it. */
+  mayHaveCome(instant: number): boolean {
+    return this.#reachable() >= instant
   }
 
   /** The storage was asked something: what is due now has been due, even when its clock is set back. */
@@ -103,6 +126,7 @@ export class Model {
     run.status = 'running'
     run.epoch += 1
     run.token = params.claimToken
+    run.waitingFor = null
     run.owner = params.workerId
     run.claimedAt = this.#now()
     run.leaseUntil = run.claimedAt + params.leaseMs
@@ -133,30 +157,24 @@ export class Model {
         }
       }
       const run = this.runs.get(lease.runId)
-      const expected = [true, run?.status, run?.events.length, run?.cancelAsked]
       const answer = answers[index]
-      const found = answer?.kept === true ? [true, answer.status, answer.seq, answer.cancelRequested] : [answer?.kept]
+      const expected = [true, run?.status, run?.events.length, run?.cancelAsked, run?.wakes, childrenOf(run, commit)]
+      const found =
+        answer?.kept === true
+          ? [true, answer.status, answer.seq, answer.cancelRequested, answer.wakes, answer.children]
+          : [answer?.kept]
       mustEqual(found, expected, what)
     })
   }
 
-  #apply(
-    run: ModelRun,
-    { commitNo, steps, logs, events, outcome, progress, currentStepIndex, leaseMs }: RunCommit,
-  ): void {
+  #apply(run: ModelRun, commit: RunCommit): void {
+    const { commitNo, steps, logs, events, outcome, progress, currentStepIndex, leaseMs, consumedSignals } = commit
     this.touched.add(run)
-    for (const step of steps) {
-      const live = run.liveSteps.get(step.name)
-      must(live === undefined || live.id === step.id, () => `step ${step.name} of ${run.wanted.id} has two live rows`)
-      must(
-        live?.status !== 'completed',
-        () => `step ${step.name} of ${run.wanted.id} was written again after it completed`,
-      )
-      if (step.status === 'failed') {
-        run.liveSteps.delete(step.name)
-        run.failedSteps.push(step)
-      } else run.liveSteps.set(step.name, step)
-      if (step.status !== 'started') run.crashes = 0
+    for (const step of steps) this.#write(run, step)
+    for (const position of consumedSignals) {
+      const isUnread = run.unread.some((signal) => signal.position === position)
+      must(isUnread, () => `signal ${position} of ${run.wanted.id} was used up, and is not there`)
+      run.unread = run.unread.filter((signal) => signal.position !== position)
     }
     run.commitNo = commitNo
     run.stepIndex = currentStepIndex ?? run.stepIndex
@@ -165,6 +183,31 @@ export class Model {
     run.events.push(...typesOf(events))
     if (outcome === null) run.leaseUntil = this.#now() + leaseMs
     else this.#leave(run, outcome)
+  }
+
+  #write(run: ModelRun, wanted: StepWrite): void {
+    const live = run.liveSteps.get(wanted.name)
+    const what = () => `step ${wanted.name} of ${run.wanted.id}`
+    must(live === undefined || live.id === wanted.id, () => `${what()} has two live rows`)
+    must(live?.status !== 'completed', () => `${what()} was written again after it completed`)
+    const output = wanted.child === null ? wanted.output : JSON.stringify(this.#bear(wanted.child))
+    const step: ModelStep = { ...wanted, output, dueAt: live?.dueAt ?? this.#dueAt(wanted) }
+    if (step.status === 'failed') {
+      run.liveSteps.delete(step.name)
+      run.failedSteps.push(step)
+    } else run.liveSteps.set(step.name, step)
+    if (step.status !== 'started') run.crashes = 0
+  }
+
+  #dueAt({ due }: StepWrite): number | null {
+    if (due === null) return null
+    return 'at' in due ? Date.parse(due.at) : this.#now() + Math.floor(due.inMs)
+  }
+
+  /** The child is created with the row of its step, or another run has its key. */
+  #bear(child: NewRun): string {
+    const there = this.runs.get(child.id) ?? holderOfKey(this.runs, child) ?? null
+    return there === null ? this.#add(newModelRun(child, this.#now())) : there.wanted.id
   }
 
   #leave(run: ModelRun, outcome: Outcome): void {
@@ -189,26 +232,50 @@ export class Model {
       case 'release':
         this.#wait(run, run.createdAt, outcome.events)
         break
+      case 'retryLater':
+        run.attempt += 1
+        run.error = outcome.error
+        this.#wait(run, earliest([this.#now() + Math.floor(outcome.delayMs), run.deadlineAt]), outcome.events)
+        run.waitingFor = 'retry'
+        break
+      case 'suspend': {
+        const end = earliest([...waitingRows(run).map((step) => step.dueAt), run.deadlineAt])
+        this.#wait(run, run.wakes === outcome.wakesSeen ? end : run.createdAt, outcome.events)
+        run.waitingFor = 'steps'
+        break
+      }
       default:
         throw new Violation(`outcome ${outcome.kind} is not part of the model`)
     }
   }
 
-  #add(run: ModelRun): void {
+  #add(run: ModelRun): string {
     this.runs.set(run.wanted.id, run)
     this.touched.add(run)
+    return run.wanted.id
   }
 
   #end(run: ModelRun, status: ModelRun['status'], events: RunCommit['events']): void {
     this.touched.add(run)
-    Object.assign(run, { status, slot: null, owner: null, leaseUntil: null, finishedAt: this.#now() })
+    Object.assign(run, { status, slot: null, owner: null, leaseUntil: null, finishedAt: this.#now(), waitingFor: null })
     if (status === 'cancelled') run.output = null
     run.events.push(...typesOf(events))
+    const { wanted, output, error } = run
+    this.endings.set(wanted.id, [...(this.endings.get(wanted.id) ?? []), { status, output, error }])
+    const parent = this.runs.get(wanted.parentRunId ?? '')
+    if (parent !== undefined && !ENDED.includes(parent.status)) this.#wake(parent, [])
   }
 
-  #wait(run: ModelRun, availableAt: number, events: RunCommit['events']): void {
+  #wake(run: ModelRun, events: RunCommit['events']): void {
     this.touched.add(run)
-    Object.assign(run, { status: 'pending', owner: null, leaseUntil: null, availableAt })
+    run.wakes += 1
+    run.events.push(...typesOf(events))
+    if (run.status === 'pending' && run.waitingFor === 'steps') run.availableAt = run.createdAt
+  }
+
+  #wait(run: ModelRun, availableAt: number | null, events: RunCommit['events']): void {
+    this.touched.add(run)
+    Object.assign(run, { status: 'pending', owner: null, leaseUntil: null, availableAt, waitingFor: null })
     if (!run.wanted.holdKeyWhileWaiting) run.slot = null
     run.events.push(...typesOf(events))
   }
@@ -218,8 +285,13 @@ export class Model {
       const run = this.holds(lease)
       if (run !== null) this.touched.add(Object.assign(run, { leaseUntil: this.#now() + leaseMs }))
       const answer = answers[index]
-      const found = [answer?.kept, answer?.kept === true && answer.cancelRequested]
-      mustEqual(found, [run !== null, run?.cancelAsked ?? false], `answer to renewal of ${lease.runId}`)
+      const found = [
+        answer?.kept,
+        answer?.kept === true && answer.cancelRequested,
+        answer?.kept === true && answer.wakes,
+      ]
+      const expected = [run !== null, run?.cancelAsked ?? false, run?.wakes ?? false]
+      mustEqual(found, expected, `answer to renewal of ${lease.runId}`)
     })
   }
 
@@ -233,8 +305,8 @@ export class Model {
   }
 
   recovered(params: RecoverParams, answer: readonly RunRecord[]): void {
-    const expected = this.abandoned(params)
     const found = answer.map((record) => record.id).sort()
+    const expected = mustRecover(this.abandoned(params), answer)
     must(expected.length <= params.limit, () => 'more runs were abandoned than the model compares')
     mustEqual(found, expected.map((run) => run.wanted.id).sort(), `runs recovered for ${params.deadWorkerId}`)
     for (const run of expected) {
@@ -251,9 +323,12 @@ export class Model {
   }
 
   /** Whether the run is in a state for it. */
-  allows({ kind, runId }: RunCommand): boolean {
-    const status = this.runs.get(runId)?.status ?? ''
+  allows({ kind, runId }: Pick<RunCommand, 'kind' | 'runId'>): boolean {
+    const run = this.runs.get(runId)
+    const status = run?.status ?? ''
     if (kind === 'cancel') return status === 'pending' || status === 'running'
+    if (kind === 'park') return status === 'pending'
+    if (kind === 'unpark' || kind === 'failParked') return status === 'pending' && run?.waitingFor === 'unpark'
     return kind === 'retry' ? ENDED.includes(status) && status !== 'completed' : ENDED.includes(status)
   }
 
@@ -272,7 +347,30 @@ export class Model {
       else this.#end(run, 'cancelled', command.events.cancelled)
     } else if (command.kind === 'remove') this.#remove(run)
     else if (command.kind === 'retry') this.#retry(run, command.events)
-    else throw new Violation(`command ${command.kind} is not part of the model`)
+    else if (command.kind === 'park') this.#rest(run, { availableAt: null, waitingFor: 'unpark' }, command.events)
+    else if (command.kind === 'unpark')
+      this.#rest(run, { availableAt: run.createdAt, waitingFor: null }, command.events)
+    else this.#end(Object.assign(run, { error: command.error }), 'failed', command.events)
+  }
+
+  /** It stays pending, and keeps its slot if it has one. */
+  #rest(run: ModelRun, how: Pick<ModelRun, 'availableAt' | 'waitingFor'>, events: RunCommit['events']): void {
+    this.touched.add(Object.assign(run, how))
+    run.events.push(...typesOf(events))
+  }
+
+  signalled(signal: NewSignal, answer: SignalAnswer): void {
+    const { runId, name, payload, dedupeKey, events } = signal
+    const run = this.runs.get(runId)
+    const isKnown = dedupeKey !== null && run?.dedupeKeys.has(dedupeKey) === true
+    const refusal = run === undefined ? 'not-found' : ENDED.includes(run.status) ? 'wrong-state' : 'duplicate'
+    const isKept = run !== undefined && refusal === 'duplicate' && !isKnown
+    const expected = isKept ? run.wakes + 1 : refusal
+    mustEqual(answer.kept ? answer.position : answer.reason, expected, `answer to signal ${name} of ${runId}`)
+    if (!isKept) return
+    if (dedupeKey !== null) run.dedupeKeys.add(dedupeKey)
+    this.#wake(run, events)
+    run.unread = [...run.unread, { position: run.wakes, name, payload }]
   }
 
   #retry(run: ModelRun, events: RunCommit['events']): void {
@@ -283,6 +381,7 @@ export class Model {
       token: '',
       crashes: 0,
     })
+    for (const { name } of waitingRows(run)) run.liveSteps.delete(name)
     Object.assign(run, { output: null, error: null, deadlineAt: null, finishedAt: null, cancelAsked: false })
     this.#wait(run, run.createdAt, events)
   }

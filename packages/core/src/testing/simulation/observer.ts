@@ -1,6 +1,6 @@
 import type { RunRecord, Storage } from '../../storage'
 import type { Model } from './model'
-import { type ModelRun, stepText } from './model-run'
+import { instant, type ModelRun, stepText } from './model-run'
 import { must, mustEqual } from './violation'
 
 /** Compares everything the storage shows with the model, after each call. */
@@ -15,6 +15,8 @@ export async function observe(storage: Storage, model: Model): Promise<void> {
     must(wasTouched, () => `run ${record.id} changed to version ${record.version}, and nobody changed it`)
     must(record.version > run.version, () => `run ${record.id} changed, its version did not (${record.version})`)
     run.version = record.version
+    // Whether a child that ended in the same write as its parent woke it first is for the storage to decide.
+    if (run.finishedAt !== null) run.wakes = record.wakes
     compareRun(record, run)
     await compareRows(storage, run)
   }
@@ -33,21 +35,23 @@ export function compareRun(record: RunRecord, run: ModelRun): void {
   found.push(record.ownerId ?? '-', record.claimToken ?? '-', record.leaseUntil ?? '-', record.commitNo)
   found.push(String(record.cancelRequestedAt !== null), record.concurrencySlot ?? '-', record.lastEventSequence)
   found.push(record.output ?? '-', record.error ?? '-', record.deadlineAt ?? '-', record.finishedAt ?? '-')
-  found.push(record.currentStepIndex, JSON.stringify(record.progress))
+  found.push(record.currentStepIndex, JSON.stringify(record.progress), record.waitingFor?.kind ?? '-', record.wakes)
   const expected: (string | number)[] = [run.status, run.attempt, run.attemptBase, run.crashes, run.epoch]
-  expected.push(run.owner ?? '-', isRunning ? run.token : '-', instant(run.leaseUntil), run.commitNo)
+  expected.push(run.owner ?? '-', isRunning ? run.token : '-', instant(run.leaseUntil) ?? '-', run.commitNo)
   expected.push(String(run.cancelAsked), run.slot ?? '-', run.events.length)
-  expected.push(run.output ?? '-', run.error ?? '-', instant(run.deadlineAt), instant(run.finishedAt))
-  expected.push(run.stepIndex, run.progress ?? 'null')
+  expected.push(run.output ?? '-', run.error ?? '-', instant(run.deadlineAt) ?? '-', instant(run.finishedAt) ?? '-')
+  expected.push(run.stepIndex, run.progress ?? 'null', run.waitingFor ?? '-', run.wakes)
+  expected.push(run.wanted.parentRunId ?? '-')
+  found.push(record.parentRunId ?? '-')
   mustEqual(found, expected, `run ${record.id}`)
   if (run.status === 'pending')
-    mustEqual(record.availableAt ?? '-', instant(run.availableAt), `availableAt of ${record.id}`)
+    mustEqual(record.availableAt ?? '-', instant(run.availableAt) ?? '-', `availableAt of ${record.id}`)
 }
 
 async function compareRows(storage: Storage, run: ModelRun): Promise<void> {
   const { id } = run.wanted
-  const steps = (await storage.getSteps(id)).map(stepText)
-  const expected = [...run.liveSteps.values(), ...run.failedSteps].map(stepText)
+  const steps = (await storage.getSteps(id)).map((step) => stepText(step, step.dueAt))
+  const expected = [...run.liveSteps.values(), ...run.failedSteps].map((step) => stepText(step, instant(step.dueAt)))
   mustEqual(steps.sort(), expected.sort(), `steps of ${id}`)
   if (storage.events !== undefined) {
     const events = (await storage.events.getEvents(id, {})).map(({ seq, type }) => `${seq} ${type}`)
@@ -55,8 +59,9 @@ async function compareRows(storage: Storage, run: ModelRun): Promise<void> {
     mustEqual(events, listed, `events of ${id}`)
   }
   if (storage.logs !== undefined) mustEqual((await storage.logs.getLogs(id, {})).length, run.logs, `logs of ${id}`)
-}
-
-function instant(ms: number | null): string {
-  return ms === null ? '-' : new Date(ms).toISOString()
+  if (storage.signals !== undefined) {
+    const unread = (await storage.signals.getUnread(id)).map(({ position, name, payload }) => [position, name, payload])
+    const kept = run.unread.map(({ position, name, payload }) => [position, name, payload])
+    mustEqual(unread, kept, `unread signals of ${id}`)
+  }
 }

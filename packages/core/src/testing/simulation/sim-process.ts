@@ -2,12 +2,14 @@ import { createDurably, type Durably } from '../../durably'
 import type { Clock } from '../../environment'
 import type { JobHandle } from '../../job-handle'
 import type { Storage } from '../../storage'
-import { createScriptedJobs, type BodyStart, type Script } from './scripted-jobs'
+import { createScriptedJobs, type BodyStart } from './scripted-jobs'
+import { SCRIPTS_START_MS } from './script-maker'
+import { type Script, SCRIPTED_JOBS, type ScriptedJobName } from './scripts'
 import type { Actor, Happening, World } from './world'
 
-export type JobName = 'scripted' | 'timed' | 'strict'
+export type JobName = ScriptedJobName
 
-export const EVERY_JOB: readonly JobName[] = ['scripted', 'timed', 'strict']
+export const EVERY_JOB = SCRIPTED_JOBS
 
 export interface ProcessOptions {
   readonly number: number
@@ -51,7 +53,8 @@ export function startProcess({ world, options, storageFor, onBodyStart, createId
   const clock: Clock = {
     now: () => WALL_START_MS + world.now() + wallOffset,
     monotonic: () => world.now() - startedAt - frozenMs,
-    schedule: (ms, fn) => world.schedule(ms, process, fn),
+    // As timers do: what is left of a wait may be too little for a number to grow by it.
+    schedule: (ms, fn) => world.schedule(Math.ceil(ms), process, fn),
   }
   const process: SimProcess = Object.assign(actor, {
     number,
@@ -81,4 +84,4 @@ export function startProcess({ world, options, storageFor, onBodyStart, createId
   return Object.assign(process, { durably, jobs: durably.register(known) as SimProcess['jobs'] })
 }
 
-export const WALL_START_MS = Date.UTC(2030, 0, 1)
+export const WALL_START_MS = SCRIPTS_START_MS

@@ -5,10 +5,13 @@ import type { Coverage } from './faults'
 import { Fleet } from './fleet'
 import { createImpostor } from './impostor'
 import { Model } from './model'
+import { isSettled } from './model-queries'
+import { waitingRows } from './model-run'
 import { createPlan } from './plan'
 import { createRandom } from './random'
 import { startProcess, WALL_START_MS } from './sim-process'
 import { createTracer } from './trace'
+import { createSteward } from './steward'
 import { Violation } from './violation'
 import { Witness } from './witness'
 import { Wire } from './wire'
@@ -46,6 +49,12 @@ export interface SimulationReport {
 /** So many leases after the last fault everything must have ended. */
 const PATIENCE_LEASES = 50
 
+/** More waits than these are in no script. */
+const MOST_ROUNDS = 20
+
+/** A hundred times what a seed takes: something goes round in a circle. */
+const MOST_STEPS = 50_000
+
 /** Callers go on until there were so many, or a seed would tell too little. */
 const LEAST_OPERATIONS = 100
 
@@ -74,6 +83,7 @@ interface Simulation {
   readonly fleet: Fleet
   readonly callers: Callers
   readonly impostor: ReturnType<typeof createImpostor>
+  readonly steward: ReturnType<typeof createSteward>
   readonly verdict: { violation: string | null }
   calm(): void
   operations(): number
@@ -93,7 +103,8 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
   let storageOffset = WALL_START_MS
   const storageNow = () => Math.floor(world.now() + storageOffset)
   const inner = await createStorage(storageNow)
-  const model = new Model(storageNow)
+  let furthestOffset = storageOffset
+  const model = new Model(storageNow, () => Math.floor(world.now() + furthestOffset))
   const judge = (judgement: () => void) => {
     try {
       judgement()
@@ -110,6 +121,7 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
     trace: tracer.trace,
     jumpStorageClock(byMs) {
       storageOffset += byMs
+      furthestOffset = Math.max(furthestOffset, storageOffset)
     },
     start: (processOptions) =>
       startProcess({
@@ -130,6 +142,7 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
     callers,
     verdict,
     impostor: createImpostor({ world, wire, inner, model, witness }),
+    steward: createSteward({ world, wire, inner, model }),
     calm() {
       wire.calm()
       fleet.calm()
@@ -149,12 +162,13 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
 }
 
 async function play(simulation: Simulation): Promise<void> {
-  const { world, plan, callers, impostor, verdict, model, fleet } = simulation
+  const { world, plan, callers, impostor, steward, verdict, model, fleet } = simulation
   const { random } = world
   let isBusy = true
   const everyMs = (plan.busyMs / plan.actions) * 2
   const act = async () => {
     if (random.chance(0.2)) await impostor.strike()
+    if (random.chance(0.06)) await steward.act()
     callers.act()
     if (world.now() < plan.busyMs || simulation.operations() < LEAST_OPERATIONS)
       world.schedule(random.int(everyMs), null, act)
@@ -163,7 +177,10 @@ async function play(simulation: Simulation): Promise<void> {
   world.schedule(0, null, act)
   const go = async (until: () => boolean, limitMs: number) => {
     const end = world.now() + limitMs
+    let steps = 0
     while (verdict.violation === null && !until()) {
+      steps += 1
+      if (steps > MOST_STEPS) throw new Violation(`no end in sight: ${describeActive(model)}`)
       if (world.now() > end || !(await world.step())) return false
     }
     return true
@@ -171,8 +188,16 @@ async function play(simulation: Simulation): Promise<void> {
   await go(() => !isBusy, Number.POSITIVE_INFINITY)
   simulation.calm()
   const limitMs = PATIENCE_LEASES * plan.leaseMs
-  const ended = () => [...model.runs.values()].every((run) => run.finishedAt !== null)
-  if (!(await go(ended, limitMs))) throw new Violation(`not everything ended: ${describeActive(model)}`)
+  const all = () => [...model.runs.values()]
+  const settled = () => all().every((run) => isSettled(model.runs, run))
+  await steward.unparkAll()
+  for (let round = 0; all().some((run) => run.finishedAt === null); round++) {
+    await go(() => fleet.alive().length > 0, limitMs)
+    if (round > 0) await go(callers.answerWaits(), limitMs)
+    const isQuiet = await go(settled, limitMs)
+    if (!isQuiet || round > MOST_ROUNDS) throw new Violation(`not everything ended: ${describeActive(model)}`)
+    if (verdict.violation !== null) return
+  }
   fleet.stopAll()
   if (!(await go(() => fleet.isEmpty, limitMs))) throw new Violation('a worker with nothing to do did not stop')
 }
@@ -180,8 +205,14 @@ async function play(simulation: Simulation): Promise<void> {
 function describeActive(model: Model): string {
   const active = [...model.runs.values()].filter((run) => run.finishedAt === null)
   return active
-    .map(({ wanted, status, owner }) => `${wanted.id} is ${status}${owner === null ? '' : ` (${owner})`}`)
-    .join(', ')
+    .map((run) => {
+      const rows = waitingRows(run).map(({ name, kind, waitName }) => ` for ${kind} ${name} (${waitName})`)
+      const unread = run.unread.map(({ position, name }) => `, has signal ${position} ${name}`)
+      return [run.wanted.id, ` is ${run.status}`, run.owner === null ? '' : ` (${run.owner})`, ...rows, ...unread].join(
+        '',
+      )
+    })
+    .join('; ')
 }
 
 /** Ids that only grow, short ones to read. */

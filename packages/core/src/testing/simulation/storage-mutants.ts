@@ -1,4 +1,5 @@
 import type { CommitAnswer, Lease, RunCommit, RunRecord, Storage } from '../../storage'
+import { WAITING_ENGINE_MUTANTS, WAITING_STORAGE_MUTANTS } from './waiting-mutants'
 
 type Mutant = (storage: Storage) => Storage
 
@@ -31,6 +32,7 @@ export const STORAGE_MUTANTS: Readonly<Record<string, Mutant>> = {
       return answers
     },
   }),
+  ...WAITING_STORAGE_MUTANTS,
 }
 
 /** Engines that do not listen, as a wrapper around what they hear. */
@@ -68,6 +70,7 @@ export const ENGINE_MUTANTS: Readonly<Record<string, Mutant>> = {
       },
     }
   },
+  ...WAITING_ENGINE_MUTANTS,
 }
 
 const PRETENDED = { kept: true, status: 'running', seq: 0, wakes: 0, cancelRequested: false, children: [] } as const

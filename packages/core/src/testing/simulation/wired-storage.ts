@@ -1,4 +1,4 @@
-import type { Lease, RunCommand, RunCommit, Storage } from '../../storage'
+import type { Lease, RunCommand, RunCommit, SignalStorage, Storage } from '../../storage'
 import type { SimulatedTransition } from './faults'
 import type { Model } from './model'
 import { compareRun } from './observer'
@@ -42,6 +42,7 @@ export function createWiredStorage(params: WiredStorageParams): Storage {
     ...reads(params, send),
     ...(inner.events !== undefined && { events: inner.events }),
     ...(inner.logs !== undefined && { logs: inner.logs }),
+    ...(inner.signals !== undefined && { signals: signals(params, inner.signals, send) }),
   }
 }
 
@@ -166,6 +167,32 @@ function reads({ inner, model }: WiredStorageParams, send: Send) {
   return calls
 }
 
+function signals({ model }: WiredStorageParams, inner: SignalStorage, send: Send): SignalStorage {
+  return {
+    send: (signal) =>
+      send({
+        name: `signal ${signal.name} to ${signal.runId}`,
+        stakes: () => (model.allows({ kind: 'cancel', runId: signal.runId }) ? ['signal'] : []),
+        perform: () => inner.send(signal),
+        check: (answer) => model.signalled(signal, answer),
+      }),
+    getUnread: (runId) =>
+      send({
+        name: `getUnread ${runId}`,
+        ...read,
+        perform: () => inner.getUnread(runId),
+        check(unread) {
+          const kept = model.runs.get(runId)?.unread.map(({ position }) => position)
+          mustEqual(
+            unread.map(({ position }) => position),
+            kept ?? [],
+            `unread signals of ${runId}`,
+          )
+        },
+      }),
+  }
+}
+
 function stakesOf(model: Model, { lease, outcome }: RunCommit): SimulatedTransition[] {
   if (model.holds(lease) === null) return []
   if (outcome === null) return ['commit']
@@ -175,6 +202,8 @@ function stakesOf(model: Model, { lease, outcome }: RunCommit): SimulatedTransit
     case 'timeOut':
     case 'cancelled':
     case 'release':
+    case 'retryLater':
+    case 'suspend':
       return [outcome.kind]
     default:
       return []

@@ -9,8 +9,9 @@ import type {
   RunRecord,
 } from '../../storage'
 import type { Model } from './model'
-import { historyOf, type ModelRun } from './model-run'
-import { type BodyStart, isOutputOf, outcomeOf, REFUSED_OUTPUT, type Script, stepNamesOf } from './scripted-jobs'
+import { judgeOutcome, judgeStart } from './judge'
+import { judgeRows } from './judge-rows'
+import type { BodyStart } from './scripted-jobs'
 import { must, Violation } from './violation'
 
 /** What one process has been told, as opposed to what is true. */
@@ -123,12 +124,12 @@ export class Witness {
 
   /** Before the model has taken the commits in: only what will be accepted is judged. */
   committing(commits: readonly RunCommit[]): void {
-    for (const { lease, commitNo, outcome } of commits) {
+    for (const commit of commits) {
+      const { lease, commitNo, outcome } = commit
       const run = this.#model.holds(lease)
-      if (run === null || run.commitNo !== commitNo - 1 || outcome === null || run.cancelAsked) continue
-      if (outcome.kind === 'complete') judgeOutput(run, outcome.output)
-      if (outcome.kind === 'fail') judgeError(run, outcome.error)
-      if (outcome.kind === 'timeOut') must(run.wanted.timeoutMs !== null, () => `run ${lease.runId} has no time-out`)
+      if (run === null || run.commitNo !== commitNo - 1) continue
+      judgeRows(this.#model, run, commit)
+      if (outcome !== null && !run.cancelAsked) judgeOutcome(run, outcome)
     }
   }
 
@@ -147,10 +148,18 @@ export class Witness {
     if (lease === undefined) return
     const reason = over.get(nameOf(lease))
     must(reason === undefined, () => `${what} although ${reason}`)
-    this.#first(`body ${step.name} ${nameOf(lease)}`, `${what}, a second time under epoch ${lease.epoch}`)
+    this.#first(
+      `body ${step.name} ${start.tools.attempt} ${nameOf(lease)}`,
+      `${what}, a second time under epoch ${lease.epoch}`,
+    )
     const run = this.#model.holds(lease)
     if (run === null) this.zombieStarts += 1
-    else judgeStart(run, start, what)
+    else {
+      judgeStart(run, start, what)
+      const live = run.liveSteps.get(step.name)
+      const dueAt = live?.status === 'waiting' ? live.dueAt : null
+      must(dueAt === null || this.#model.mayHaveCome(dueAt), () => `${what} before its time, ${dueAt}`)
+    }
   }
 
   #first(name: string, otherwise: string): void {
@@ -176,48 +185,6 @@ export class Witness {
     }
     return told
   }
-}
-
-/** The holder begins a body: it must not be recorded, and must go on where the last one stopped. */
-function judgeStart(run: ModelRun, { step, tools, runAttempt }: BodyStart, what: string): void {
-  const live = run.liveSteps.get(step.name)
-  const { failures, checkpoint, lastFailed } = historyOf(run, step.name)
-  must(live?.status !== 'completed', () => `${what}, and its result was recorded`)
-  must(lastFailed?.attempt !== run.attempt, () => `${what}, and its failure in this attempt was recorded`)
-  must(
-    run.deadlineAt === null || run.claimedAt < run.deadlineAt,
-    () => `${what}, and the run was claimed after its deadline`,
-  )
-  must(runAttempt === run.attempt, () => `${what} in attempt ${runAttempt}, which should be ${run.attempt}`)
-  must(tools.attempt === failures + 1, () => `${what} as attempt ${tools.attempt} after ${failures} failures`)
-  const given = tools.checkpoint === undefined ? null : JSON.stringify(tools.checkpoint)
-  must(given === checkpoint, () => `${what} with checkpoint ${given}, the last one saved is ${checkpoint}`)
-}
-
-function judgeOutput(run: ModelRun, output: string | null): void {
-  for (const name of stepNamesOf(scriptOf(run))) {
-    const isDone = run.liveSteps.get(name)?.status === 'completed' || historyOf(run, name).failures > 0
-    must(isDone, () => `run ${run.wanted.id} completed before its step ${name}`)
-  }
-  const right = output !== null && isOutputOf(scriptOf(run), run.attempt, JSON.parse(output))
-  must(right, () => {
-    const expected = JSON.stringify(outcomeOf(scriptOf(run), run.attempt))
-    return `run ${run.wanted.id} completed with ${output}; its script comes to ${expected}`
-  })
-}
-
-/** Nothing but the script, or the schema of its output, makes a run fail. */
-function judgeError(run: ModelRun, error: string): void {
-  const { output, errors } = outcomeOf(scriptOf(run), run.attempt)
-  const isRefused = run.wanted.jobName === 'strict' && error.includes(REFUSED_OUTPUT) && output !== null
-  must(
-    isRefused || errors.includes(error),
-    () => `run ${run.wanted.id} failed with "${error}", which is not its script's`,
-  )
-}
-
-function scriptOf(run: ModelRun): Script {
-  return JSON.parse(run.wanted.payload ?? 'null') as Script
 }
 
 function leaseOf({ id, leaseEpoch, claimToken }: RunRecord): Lease {
