@@ -10,4 +10,10 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 15, found: 'a run failed with the interruption of its lost lease' },
   { seed: 1130, found: 'a trigger said that nothing was written although its first try was' },
   { seed: 2734, found: 'the late answer to a cancel() cancelled the run again that had been retried meanwhile' },
+  {
+    seed: 27,
+    found: 'a try that had saved a checkpoint did not go on after a crash: the failure before it was the last word',
+  },
+  { seed: 43, found: 'a wait beside other steps ended early by the time that its claim took to arrive' },
+  { seed: 135, found: 'of two children created in one commit both steps got the first' },
 ]
