@@ -38,19 +38,23 @@ describe('the Postgres of the tests', () => {
     expect(await query(await postgresUrl(), 'select 1 as one')).toEqual([{ one: 1 }])
   })
 
-  it.each(['fast', 'immediate'] as const)('restarts a server of its own (%s) with what was committed', async (mode) => {
-    await withServer(async (server) => {
-      const { url } = await server.createDatabase()
-      await query(url, 'create table kept as select 7 as n')
-      await server.restart(mode)
-      expect(await query(url, 'select n from kept')).toEqual([{ n: 7 }])
-      expect(await query(url, 'show fsync')).toEqual([{ fsync: 'on' }])
-      await server.stop(mode)
-      await expect(query(url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
-    })
-  })
+  it.each(['fast', 'immediate'] as const)(
+    'restarts a server of its own (%s) with what was committed',
+    { timeout: 30_000 },
+    async (mode) => {
+      await withServer(async (server) => {
+        const { url } = await server.createDatabase()
+        await query(url, 'create table kept as select 7 as n')
+        await server.restart(mode)
+        expect(await query(url, 'select n from kept')).toEqual([{ n: 7 }])
+        expect(await query(url, 'show fsync')).toEqual([{ fsync: 'on' }])
+        await server.stop(mode)
+        await expect(query(url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+      })
+    },
+  )
 
-  it('does not outlive tests that were killed', async () => {
+  it('does not outlive tests that were killed', { timeout: 30_000 }, async () => {
     const program = fileURLToPath(new URL('./postgres-keeper.mjs', import.meta.url))
     const script = `
       const keeper = require('node:child_process').spawn(process.execPath, [${JSON.stringify(program)}, '{}'],
