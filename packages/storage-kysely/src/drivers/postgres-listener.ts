@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { NotificationListener } from './hooks'
+import { keepAwake } from './keep-awake'
 
 interface PostgresListenerParams {
   readonly connect: () => pg.Client
@@ -35,7 +36,7 @@ export class PostgresListener {
     clearTimeout(this.#timer)
     const client = this.#client
     this.#client = null
-    await client?.end().catch(() => {})
+    if (client !== null) await keepAwake(client.end().catch(() => {}))
   }
 
   async #connect(): Promise<void> {

@@ -3,6 +3,7 @@ import type { CompiledQuery } from 'kysely'
 import pg from 'pg'
 import { connectionHeld } from '../connection-lock'
 import type { Rows } from './hooks'
+import { keepAwake } from './keep-awake'
 
 interface PostgresPoolParams {
   readonly pool: pg.Pool
@@ -68,7 +69,7 @@ export class PostgresPool {
 
   async close(): Promise<void> {
     this.#pool.off('connect', listenForErrors)
-    if (this.#isOwn) await this.#pool.end()
+    if (this.#isOwn) await keepAwake(this.#pool.end())
   }
 
   async #sendAtomically(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
