@@ -9,7 +9,16 @@ import type { Message } from './programs/parent'
 /** Below the package, so that the bundles find its drivers. */
 const CACHE = fileURLToPath(new URL('../../node_modules/.cache/durably-programs', import.meta.url))
 
-type ProgramName = 'mortal' | 'contender' | 'sleeper' | 'locked-out'
+const PROGRAMS = {
+  mortal: './programs/mortal.ts',
+  contender: './programs/contender.ts',
+  sleeper: './programs/sleeper.ts',
+  'locked-out': './programs/locked-out.ts',
+  labourer: '../postgres/programs/labourer.ts',
+  'late-sleeper': '../postgres/programs/late-sleeper.ts',
+} as const
+
+type ProgramName = keyof typeof PROGRAMS
 
 /** A process of its own. */
 export interface Program {
@@ -45,7 +54,7 @@ export function usePrograms(...names: readonly ProgramName[]): (name: ProgramNam
 
 async function bundle(names: readonly ProgramName[], outDir: string): Promise<void> {
   await build({
-    entry: names.map((name) => fileURLToPath(new URL(`./programs/${name}.ts`, import.meta.url))),
+    entry: Object.fromEntries(names.map((name) => [name, fileURLToPath(new URL(PROGRAMS[name], import.meta.url))])),
     outDir,
     config: false,
     format: 'esm',
@@ -53,8 +62,8 @@ async function bundle(names: readonly ProgramName[], outDir: string): Promise<vo
     target: 'node20',
     dts: false,
     silent: true,
-    noExternal: [/^(?!better-sqlite3|@libsql\/client)/],
-    external: ['better-sqlite3', '@libsql/client'],
+    noExternal: [/^(?!better-sqlite3|@libsql\/client|pg$)/],
+    external: ['better-sqlite3', '@libsql/client', 'pg'],
     esbuildOptions(options) {
       options.conditions = ['@coji/durably-source']
     },

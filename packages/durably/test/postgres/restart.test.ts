@@ -1,0 +1,101 @@
+import { setTimeout as pass } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type CutProxy, startCutProxy } from '../../../../test/cut-proxy'
+import { startOwnPostgres } from '../../../../test/postgres'
+import { reportSuite } from '../../../../test/report'
+import { findBreaches } from '../processes/audit'
+import { usePrograms } from '../processes/programs'
+import type { Message } from '../processes/programs/parent'
+import { findRepeats, findWrongOutputs, installAudit, readAudit } from './audit'
+import { newWitness, observe } from './databases'
+import { FIVE_STEPS, fiveSteps } from './programs/five-steps'
+import type { LabourerConfig } from './programs/labourer'
+import { readBodyStarts } from './witness'
+
+const RESTARTS = 5
+const AWAY_MS = 1100
+const WORKERS = 3
+const RUNS_A_ROUND = 60
+const MOST_ATTEMPTS_A_SECOND = 20
+
+const start = usePrograms('labourer')
+
+async function newServer() {
+  const server = await startOwnPostgres()
+  onTestFinished(() => server.end())
+  const { url } = await server.createDatabase()
+  return { server, url }
+}
+
+async function newProxy(server: { readonly host: string; readonly port: number }): Promise<CutProxy> {
+  const proxy = await startCutProxy(server)
+  onTestFinished(() => proxy.close())
+  return proxy
+}
+
+/** The most attempts within any second of a time. */
+function mostASecond(
+  attempts: readonly number[],
+  { from, to }: { readonly from: number; readonly to: number },
+): number {
+  const within = attempts.filter((at) => at >= from && at <= to)
+  return Math.max(0, ...within.map((first) => within.filter((at) => at >= first && at < first + 1000).length))
+}
+
+describe('a Postgres that is restarted under load', () => {
+  it('is found again by every worker, and nothing is lost or failed (G13)', { timeout: 180_000 }, async () => {
+    const { server, url } = await newServer()
+    const witness = newWitness()
+    const proxies = await Promise.all(Array.from({ length: WORKERS }, () => newProxy(server)))
+    const durably = await observe(url)
+    await installAudit(durably)
+    const { job } = durably.register({ job: fiveSteps({ stepMs: 0, onBody: () => {} }) })
+    const messages: (Message & { readonly worker: number })[] = []
+    const lease = { staleThreshold: 30_000, heartbeatInterval: 1000 }
+    const programs = proxies.map((proxy, worker) => {
+      const settings = { concurrency: 4, stepMs: 15, skewMs: 0, lease, deadWorkerIds: [], witness }
+      const config: LabourerConfig = { ...settings, url: proxy.through(url), workerId: `worker-${worker}` }
+      const program = start('labourer', config)
+      program.onMessage((message) => messages.push({ ...message, worker }))
+      return program
+    })
+    await Promise.all(programs.map((program) => program.next('recovered')))
+
+    const completedSince = (count: number) =>
+      new Set(messages.slice(count).flatMap(({ type, worker }) => (type === 'run:complete' ? [worker] : [])))
+    const total = RESTARTS * RUNS_A_ROUND
+    let mostAttempts = 0
+    let heard = 0
+    for (let restart = 0; restart < RESTARTS; restart++) {
+      const first = restart * RUNS_A_ROUND
+      await job.batchTrigger(Array.from({ length: RUNS_A_ROUND }, (_, n) => ({ payload: { n: first + n } })))
+      await expect.poll(() => completedSince(heard).size, { timeout: 30_000, interval: 10 }).toBe(WORKERS)
+      const { pending, running } = await durably.counts()
+      expect(pending + running).toBeGreaterThan(0)
+      const from = performance.now()
+      await server.stop(restart % 2 === 0 ? 'fast' : 'immediate')
+      await pass(AWAY_MS)
+      const to = performance.now()
+      heard = messages.length
+      await server.start()
+      for (const { attempts } of proxies) mostAttempts = Math.max(mostAttempts, mostASecond(attempts, { from, to }))
+    }
+    await expect.poll(async () => (await durably.counts()).completed, { timeout: 60_000, interval: 50 }).toBe(total)
+    expect(completedSince(heard).size).toBe(WORKERS)
+    for (const program of programs) program.write('stop')
+    for (const program of programs) expect(await program.ended).toMatchObject({ code: 0, stderr: '' })
+
+    expect(await durably.counts()).toMatchObject({ completed: total, failed: 0, pending: 0, running: 0 })
+    expect(messages.filter(({ type }) => type === 'run:fail')).toEqual([])
+    expect(await findWrongOutputs(durably)).toEqual([])
+    const writes = await readAudit(durably)
+    expect(findBreaches(writes)).toEqual([])
+    expect(findRepeats(writes, readBodyStarts(witness))).toEqual([])
+    expect(writes.filter(({ stepStatus }) => stepStatus === 'completed').length).toBe(total * FIVE_STEPS.length)
+
+    expect(messages.filter(({ type }) => type === 'trouble')).not.toEqual([])
+    expect(mostAttempts).toBeGreaterThan(0)
+    expect(mostAttempts).toBeLessThanOrEqual(MOST_ATTEMPTS_A_SECOND)
+    reportSuite({ suite: 'Postgres restarted', restarts: RESTARTS, runs: total, mostAttemptsASecond: mostAttempts })
+  })
+})

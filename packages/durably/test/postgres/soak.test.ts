@@ -1,0 +1,114 @@
+import { setTimeout as pass } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { reportSuite } from '../../../../test/report'
+import { scaled } from '../../../../test/scale'
+import { findBreaches, mostHolders } from '../processes/audit'
+import { type Program, usePrograms } from '../processes/programs'
+import { findRepeats, findWrongOutputs, installAudit, readAudit, readExcess } from './audit'
+import { newDatabase, newWitness, observe } from './databases'
+import { FIVE_STEPS, fiveSteps } from './programs/five-steps'
+import type { LabourerConfig } from './programs/labourer'
+import { readBodyStarts } from './witness'
+
+const RUNS = scaled({ quick: 2000, full: 20_000 })
+const WORKERS = 4
+const KILL_EVERY_MS = 300
+
+const start = usePrograms('labourer')
+
+/** Of ten runs two hold a key alone, and two share one with two others. */
+function keyOf(n: number) {
+  if (n % 5 === 0) return { concurrencyKey: `alone ${n % 7}`, concurrencyLimit: 1 }
+  if (n % 5 === 1) return { concurrencyKey: `three ${n % 3}`, concurrencyLimit: 3 }
+  return {}
+}
+
+/** Keeps so many workers alive, whatever happens to them. */
+function createCrew(config: Omit<LabourerConfig, 'workerId' | 'deadWorkerIds'>) {
+  const alive = new Map<string, Program>()
+  const messages: unknown[] = []
+  let hired = 0
+  let dead: readonly string[] = []
+
+  function hire(): void {
+    const workerId = `labourer-${hired++}`
+    const deadWorkerIds = dead
+    const program = start('labourer', { ...config, workerId, deadWorkerIds } satisfies LabourerConfig)
+    alive.set(workerId, program)
+    program.onMessage((message) => {
+      if (message.type === 'run:fail' || message.type === 'worker:lease-lost') messages.push(message)
+      if (message.type === 'recovered') dead = dead.filter((id) => !deadWorkerIds.includes(id))
+    })
+  }
+  for (let n = 0; n < WORKERS; n++) hire()
+  return {
+    messages,
+    async killOne(): Promise<void> {
+      const [workerId, victim] = [...alive][Math.floor(Math.random() * alive.size)] ?? []
+      if (workerId === undefined || victim === undefined) throw new Error('Nobody is alive.')
+      victim.signal('SIGKILL')
+      await victim.ended
+      alive.delete(workerId)
+      dead = [...dead, workerId]
+      hire()
+    },
+    /** Who is alive at the end ends in peace. */
+    async dismiss(): Promise<void> {
+      for (const program of alive.values()) program.write('stop')
+      for (const program of alive.values()) expect(await program.ended).toMatchObject({ code: 0, stderr: '' })
+    },
+  }
+}
+
+describe('four workers on one Postgres, one of them killed all the time', () => {
+  it('complete every run, record each step once and keep to the limits of keys (G4-G9, G13)', {
+    timeout: scaled({ quick: 120_000, full: 900_000 }),
+  }, async () => {
+    const [url, witness] = [await newDatabase(), newWitness()]
+    const durably = await observe(url)
+    await installAudit(durably)
+    const { job } = durably.register({ job: fiveSteps({ stepMs: 0, onBody: () => {} }) })
+    for (let n = 0; n < RUNS; n += 500) {
+      const inputs = Array.from({ length: 500 }, (_, index) => ({
+        payload: { n: n + index },
+        options: keyOf(n + index),
+      }))
+      await job.batchTrigger(inputs)
+    }
+
+    const startedAt = performance.now()
+    const lease = { staleThreshold: 30_000, heartbeatInterval: 5000 }
+    const crew = createCrew({ url, witness, concurrency: 8, stepMs: 2, skewMs: 0, lease })
+    let kills = 0
+    for (;;) {
+      await pass(KILL_EVERY_MS)
+      if ((await durably.counts()).completed === RUNS) break
+      await crew.killOne()
+      kills += 1
+    }
+    const runsPerSecond = Math.round((RUNS * 1000) / (performance.now() - startedAt))
+    await crew.dismiss()
+
+    expect(crew.messages).toEqual([])
+    expect(await durably.counts()).toMatchObject({ completed: RUNS, failed: 0, pending: 0, running: 0 })
+    expect(await findWrongOutputs(durably)).toEqual([])
+    const writes = await readAudit(durably)
+    const starts = readBodyStarts(witness)
+    expect(findBreaches(writes)).toEqual([])
+    expect(findRepeats(writes, starts)).toEqual([])
+    expect(await readExcess(durably)).toEqual([])
+    expect(starts.filter(({ epoch }) => epoch < 1)).toEqual([])
+
+    // It saw everything, and there was something to see.
+    const records = writes.filter(({ stepStatus }) => stepStatus === 'completed')
+    expect(records.length).toBe(RUNS * FIVE_STEPS.length)
+    for (let n = 0; n < 7; n++) expect(mostHolders(writes, `alone ${n}`)).toBe(1)
+    for (let n = 0; n < 3; n++) expect(mostHolders(writes, `three ${n}`)).toBe(3)
+    const repeatedBodies = starts.length - records.length
+    expect(repeatedBodies).toBeGreaterThan(0)
+    expect(kills).toBeGreaterThanOrEqual(5)
+    const takenOver = new Set(writes.filter(({ epoch }) => epoch > 1).map(({ runId }) => runId)).size
+    expect(takenOver).toBeGreaterThan(kills / 2)
+    reportSuite({ suite: 'soak on Postgres', runs: RUNS, kills, takenOver, repeatedBodies, runsPerSecond })
+  })
+})
