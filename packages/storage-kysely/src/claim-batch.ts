@@ -50,6 +50,7 @@ type Parameter = (name: BatchName) => Sql
 /** How many runs with a key are looked at in order, beyond those that are wanted, before the keys are gone through. */
 const FRONT = 32
 
+/** A row that changed after the statement began is locked but not found at its new place; the next round finds it. */
 function takeStatement(context: SqlContext) {
   const { tables, dialect } = context
   return statement<BatchName>(context, (p) => {
@@ -57,20 +58,22 @@ function takeStatement(context: SqlContext) {
     return sql`with recursive ${list(...candidates(context, p), ...placement(context, p))},
       claimed as (
         update ${tables.runs} as r set ${startOfExecution(context, p, sql`placed.slot`)} from placed
-        where r.id = placed.id and ${context.fences['claim.status']()} returning r.*),
+        where r.ctid = placed.ctid and ${context.fences['claim.status']()} returning r.*),
       told as (
         insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
         select c.id, c.last_event_sequence - ${p('eventCount')} + ${dialect.field(sql`e.value`, 0, 'integer')},
           ${dialect.field(sql`e.value`, 1, 'text')}, ${dialect.toJson(dialect.field(sql`e.value`, 2, 'text'))}, ${dialect.now}
         from claimed as c cross join ${events} as e)
       select t.is_contended, ${runColumns(context, 'c')}
-      from (select coalesce(bool_or(not is_mine), false) as is_contended from tried) as t left join claimed as c on true`
+      from (select exists (select 1 from tried where not is_mine)
+        or (select count(*) from claimed) < (select count(*) from placed) as is_contended) as t
+      left join claimed as c on true`
   })
 }
 
 const ORDER = sql`r.priority desc, r.available_at, r.id`
 
-const COLUMNS = sql`r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at`
+const COLUMNS = sql`r.ctid, r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at`
 
 /**
  * The due runs in order: without a key from the index on order; with a key from the first few of theirs, and if those
@@ -134,10 +137,10 @@ function placement({ tables, prefix }: SqlContext, p: Parameter): Sql[] {
         partition by tenant, concurrency_key, concurrency_slot is null order by priority desc, available_at, id) as nth
       from picked)`,
     sql`placed as materialized (
-      select id, null::integer as slot from picked where concurrency_key is null or concurrency_slot is not null
+      select ctid, null::integer as slot from picked where concurrency_key is null or concurrency_slot is not null
       union all
-      select of_key.id, of_key.slot from (
-        select ranked.id, (${free}) as slot from ranked join tried using (tenant, concurrency_key)
+      select of_key.ctid, of_key.slot from (
+        select ranked.ctid, (${free}) as slot from ranked join tried using (tenant, concurrency_key)
         where tried.is_mine and ranked.concurrency_slot is null) as of_key
       where of_key.slot is not null)`,
   ]

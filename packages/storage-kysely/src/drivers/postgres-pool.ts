@@ -14,6 +14,10 @@ interface PostgresPoolParams {
 /** More than durably has statements; what a caller composes beyond that is not prepared. */
 const MAX_PREPARED = 300
 
+/** How old the plan of a prepared statement becomes: the one for an empty table would last for a minute otherwise. */
+const PLAN_MIN_MS = 1000
+const PLAN_MAX_MS = 10_000
+
 const AWAY_MIN_MS = 50
 const AWAY_MAX_MS = 1000
 
@@ -23,6 +27,7 @@ export class PostgresPool {
   readonly #prepare: boolean
   readonly #isOwn: boolean
   readonly #names = new Map<string, string>()
+  readonly #plans = new WeakMap<pg.PoolClient, { readonly ageMs: number; readonly untilMs: number }>()
   /** Since the last connection that was made. */
   #failures = 0
   #away: { readonly untilMs: number; readonly error: unknown } | null = null
@@ -41,6 +46,7 @@ export class PostgresPool {
     const client = await this.#checkOut(waitMs)
     let broken: unknown
     try {
+      if (this.#prepare) await this.#renewPlans(client)
       return await (queries.length === 1 ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries))
     } catch (error) {
       if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') broken = error
@@ -94,6 +100,15 @@ export class PostgresPool {
       results.push(rows as Rows)
     }
     return results
+  }
+
+  async #renewPlans(client: pg.PoolClient): Promise<void> {
+    const now = performance.now()
+    const plans = this.#plans.get(client)
+    if (plans !== undefined && now < plans.untilMs) return
+    const ageMs = plans === undefined ? PLAN_MIN_MS : Math.min(plans.ageMs * 2, PLAN_MAX_MS)
+    this.#plans.set(client, { ageMs, untilMs: now + ageMs })
+    if (plans !== undefined) await client.query('discard plans')
   }
 
   #nameOf(sql: string): { readonly name?: string } {

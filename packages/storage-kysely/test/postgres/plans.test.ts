@@ -1,0 +1,221 @@
+import type { NewRun, RunCommit, RunRecord } from '@coji/durably-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { reportSuite } from '../../../../test/report'
+import { scaled } from '../../../../test/scale'
+import type { KyselyStorage } from '../../src'
+import { COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL } from '../builders'
+import { type ExplainBench, type Explained, explainBench } from './explain'
+
+const FINISHED = scaled({ quick: 100_000, full: 1_000_000 })
+const WAITING = 20_000
+const BLOCKED = 50_000
+const DUE = 1000
+
+const EVENT = { type: 'step:complete', payload: '{}' }
+
+function claimOf(limit: number, change: object = {}) {
+  const params = { workerId: 'worker', claimToken: 'token', jobs: ['job'], limit, leaseMs: 60_000, events: [EVENT] }
+  return (storage: KyselyStorage) => storage.claim({ ...params, ...change })
+}
+
+/** Rows as the storage would have written them, faster. */
+interface Rows {
+  readonly prefix: string
+  readonly count: number
+  /** Column by column; `i` counts. */
+  readonly columns: Readonly<Record<string, string>>
+}
+
+function insert({ prefix, count, columns }: Rows): string {
+  const all = {
+    id: `'${prefix}' || lpad(i::text, 24, '0')`,
+    job_name: `'job'`,
+    payload: `'{"a":1}'`,
+    created_at: `now() - interval '1 day' + i * interval '1 ms'`,
+    updated_at: 'now()',
+    ...columns,
+  }
+  return `insert into durably_runs (${Object.keys(all).join()}) select ${Object.values(all).join()} from generate_series(1, ${count}) as i`
+}
+
+const finished = insert({
+  prefix: 'F',
+  count: FINISHED,
+  columns: {
+    status: `(array['completed', 'failed', 'cancelled'])[1 + i % 3]`,
+    concurrency_key: `case when i % 10 = 0 then 'key' || i % 100 end`,
+    parent_run_id: `case when i % 5 = 0 then 'F' || lpad((i - 1)::text, 24, '0') end`,
+    available_at: `now() - interval '1 day'`,
+    started_at: 'now()',
+    finished_at: `now() - i * interval '1 second'`,
+  },
+})
+
+const due = insert({
+  prefix: 'P',
+  count: DUE,
+  columns: { status: `'pending'`, available_at: `now() - interval '1 hour' + i * interval '1 ms'` },
+})
+
+const waiting = insert({
+  prefix: 'W',
+  count: WAITING,
+  columns: {
+    status: `'pending'`,
+    available_at: `case when i % 2 = 0 then now() + interval '1 hour' + i * interval '1 ms' end`,
+  },
+})
+
+const blocked = insert({
+  prefix: 'B',
+  count: BLOCKED,
+  columns: {
+    status: `'pending'`,
+    concurrency_key: `'hot'`,
+    available_at: `now() - interval '2 hours' + i * interval '1 ms'`,
+  },
+})
+
+const holder = insert({
+  prefix: 'H',
+  count: 1,
+  columns: {
+    status: `'running'`,
+    concurrency_key: `'hot'`,
+    concurrency_slot: '0',
+    lease_until: `now() + interval '1 day'`,
+    available_at: 'now()',
+  },
+})
+
+const running = insert({
+  prefix: 'R',
+  count: 20_000,
+  columns: {
+    status: `'running'`,
+    owner_id: `'other'`,
+    claim_token: `'other' || i`,
+    lease_until: `now() + interval '1 day'`,
+    available_at: 'now()',
+  },
+})
+
+/** Every tenth of the finished runs. */
+const SOME = `where id like 'F%0'`
+
+const steps = `insert into durably_steps (id, run_id, name, "index", kind, status, attempt, lease_epoch, claim_token, started_at)
+  select id, id, 'step', 0, 'run', 'completed', 1, 1, 'token', now() from durably_runs ${SOME}`
+
+const events = `insert into durably_run_events (run_id, seq, event_type, payload, created_at)
+  select id, 1, 'run:trigger', '{}', now() from durably_runs ${SOME}`
+
+const signals = `insert into durably_signals (run_id, position, name, created_at) select id, 1, 'go', now() from durably_runs ${SOME}`
+
+const labels = `insert into durably_run_labels (run_id, name, value) select id, 'customer', right(id, 3) from durably_runs ${SOME}`
+
+/** `vacuum` as autovacuum will have done it by the time there are so many. */
+async function benchWith(...statements: readonly string[]): Promise<ExplainBench> {
+  const bench = await explainBench()
+  for (const statement of statements) await bench.execute(statement)
+  await bench.execute('vacuum analyze')
+  return bench
+}
+
+describe('what a claim costs', () => {
+  it('is the same buffers with many finished runs as with none', { timeout: 120_000 }, async () => {
+    const empty = await benchWith(due)
+    const full = await benchWith(finished, due)
+    const [few, many] = [await empty.explain(claimOf(1)), await full.explain(claimOf(1))]
+    reportSuite({
+      suite: 'claim beside finished runs',
+      finished: FINISHED,
+      buffers: many.buffers,
+      'with none': few.buffers,
+    })
+    await empty.close()
+    await full.close()
+    expect(Math.abs(many.buffers - few.buffers)).toBeLessThanOrEqual(2)
+  })
+
+  it('is not half as much again beside runs that wait, or that one key blocks', { timeout: 120_000 }, async () => {
+    const bench = await benchWith(due)
+    const alone = await fastest(bench)
+    await bench.execute(waiting)
+    await bench.execute('vacuum analyze')
+    const besideWaiting = await fastest(bench)
+    await bench.execute(blocked)
+    await bench.execute(holder)
+    await bench.execute('vacuum analyze')
+    const besideBlocked = await fastest(bench)
+    const claimed = await claimOf(10)(bench.storage)
+    await bench.close()
+    reportSuite({
+      suite: 'claim beside others',
+      'µs alone': Math.round(alone * 1000),
+      [`µs with ${WAITING} waiting`]: Math.round(besideWaiting * 1000),
+      [`µs with ${BLOCKED} blocked as well`]: Math.round(besideBlocked * 1000),
+    })
+    expect(claimed.map(({ id }) => id[0])).toEqual(Array.from({ length: 10 }, () => 'P'))
+    expect(besideWaiting).toBeLessThan(alone * 1.5)
+    expect(besideBlocked).toBeLessThan(alone * 1.5)
+  })
+})
+
+function stepOf(run: RunRecord, name: string) {
+  return newStep({ id: `${run.id}-${name}`, name })
+}
+
+/** Of many, because the machine does other things as well. */
+async function fastest(bench: ExplainBench): Promise<number> {
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < 40; round++) best = Math.min(best, (await bench.explain(claimOf(10))).ms)
+  return best
+}
+
+describe('plans', () => {
+  let bench: ExplainBench
+  let held: readonly RunRecord[]
+
+  beforeAll(async () => {
+    bench = await benchWith(finished, due, waiting, blocked, holder, running, labels, steps, events, signals)
+    held = await claimOf(10)(bench.storage)
+    await bench.storage.commit(held.map((run) => newCommit(run, { steps: [stepOf(run, 'first')], events: [EVENT] })))
+    await bench.execute('analyze')
+  }, 120_000)
+
+  afterAll(() => bench.close())
+
+  const next = (changeOf: (run: RunRecord) => Partial<RunCommit>) => (storage: KyselyStorage) =>
+    storage.commit(held.map((run) => newCommit(run, { commitNo: 2, events: [EVENT], ...changeOf(run) })))
+
+  const STATEMENTS: Readonly<Record<string, (storage: KyselyStorage) => Promise<unknown>>> = {
+    enqueue: (storage) => storage.enqueue([newRun({ labels: { customer: 'a' }, events: [EVENT] })]),
+    'enqueue with a key': (storage) => storage.enqueue([newRun({ idempotencyKey: 'key' } satisfies Partial<NewRun>)]),
+    claim: claimOf(10),
+    'commit of steps': next((run) => ({ steps: [stepOf(run, 'second')] })),
+    'commit that ends runs': next(() => ({ outcome: COMPLETE })),
+    renew: (storage) => storage.renew(held.map(leaseOf), 60_000),
+    'look for expired leases': (storage) => storage.recover(RECOVER_ALL),
+    'next due': (storage) => storage.nextDue(['job']),
+    'get a run': (storage) => storage.getRun(held[0]?.id ?? ''),
+    'get its steps': (storage) => storage.getSteps(held[0]?.id ?? ''),
+    'tail events': (storage) =>
+      storage.events.tail(
+        held.map(({ id }) => ({ runId: id, after: 0 })),
+        100,
+      ),
+    'unread signals': (storage) => storage.signals.getUnread(held[0]?.id ?? ''),
+    signal: (storage) =>
+      storage.signals.send({ runId: held[0]?.id ?? '', name: 'go', payload: null, dedupeKey: 'once', events: [EVENT] }),
+    cancel: (storage) =>
+      storage.command({ kind: 'cancel', runId: held[0]?.id ?? '', events: { cancelled: [EVENT], requested: [EVENT] } }),
+  }
+
+  it('are those that were reviewed, without a sequential scan', { timeout: 60_000 }, async () => {
+    const plans: [string, Explained][] = []
+    for (const [name, act] of Object.entries(STATEMENTS)) plans.push([name, await bench.explain(act)])
+    const text = plans.map(([name, { accesses }]) => `${name}\n${accesses.map((access) => `  ${access}\n`).join('')}`)
+    expect(text.join('\n')).not.toContain('Seq Scan')
+    await expect(text.join('\n')).toMatchFileSnapshot('./plans.txt')
+  })
+})
