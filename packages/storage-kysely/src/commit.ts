@@ -43,12 +43,17 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
     )
   }
 
-  /** On Postgres one statement for all but those that create runs. */
+  /** On Postgres one statement for all but those that create runs, and the second of a run. */
   async function sendGrouped(target: CommitTarget, commits: readonly RunCommit[]) {
-    const plain = commits.filter((commit) => childSteps(commit).length === 0)
+    const group = new Map<string, RunCommit>()
+    for (const commit of commits) {
+      const { runId } = commit.lease
+      if (childSteps(commit).length === 0 && !group.has(runId)) group.set(runId, commit)
+    }
+    const grouped = [...group.values()]
     const answers = new Map<RunCommit, CommitAnswer | null>()
-    const grouped = plain.length === 0 ? [] : await groupCommit(target, plain)
-    for (const [index, commit] of plain.entries()) answers.set(commit, grouped[index] ?? null)
+    const found = grouped.length === 0 ? [] : await groupCommit(target, grouped)
+    for (const [index, commit] of grouped.entries()) answers.set(commit, found[index] ?? null)
     for (const commit of commits) if (!answers.has(commit)) answers.set(commit, await lists.sendOne(target, commit))
     return commits.map((commit) => answers.get(commit) ?? null)
   }

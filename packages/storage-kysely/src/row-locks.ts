@@ -54,6 +54,6 @@ const LOCKED_COLUMNS = [
 export function lockedRuns({ tables }: SqlContext, ids: Sql): Sql {
   const columns = list(...LOCKED_COLUMNS.map((column) => sql.ref(`r.${column}`)))
   return sql`locked as materialized (
-    select r.* from (select id from (${ids}) as given order by id) as wanted
+    select r.* from (select distinct id from (${ids}) as given order by id) as wanted
     cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update) as r)`
 }

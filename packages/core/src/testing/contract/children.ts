@@ -152,6 +152,22 @@ export const CHILD_CASES = casesOf('required', 'child runs', {
     assertMatches(await kit.run(parent.id), { wakes: 5, availableAt: parent.run.createdAt }, 'the parent')
   },
 
+  'a child and its parent in one list: no wake is lost, whoever comes first': async (kit) => {
+    for (const isChildFirst of [true, false]) {
+      const parent = await kit.start({ jobName: 'parent' })
+      const child = await kit.start({ parentRunId: parent.id })
+      const end = child.next({ outcome: outcomeOf('complete') })
+      const commit = parent.next({ outcome: outcomeOf('suspend', { wakesSeen: 0 }) })
+      await kit.storage.commit(isChildFirst ? [end, commit] : [commit, end])
+      await assertWoken(kit, parent, `a list with the child ${isChildFirst ? 'first' : 'last'}`)
+    }
+    const parent = await kit.start()
+    const child = await kit.start({ parentRunId: parent.id })
+    const commit = parent.next({ steps: [stepWrite()] })
+    await kit.storage.commit([commit, child.next({ outcome: outcomeOf('complete') })])
+    assertMatches(await kit.run(parent.id), { status: 'running', wakes: 1, commitNo: 1 }, 'the parent that goes on')
+  },
+
   'a child that ends while its parent runs is told to the holder': async (kit) => {
     const parent = await kit.start()
     const child = await kit.start({ parentRunId: parent.id })

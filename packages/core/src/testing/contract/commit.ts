@@ -1,5 +1,5 @@
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
-import { DETAIL, LEASE_MS, OUTCOME_KINDS, newRun, outcomeOf, runCommit, stepWrite } from './builders'
+import { DETAIL, LEASE_MS, OUTCOME_KINDS, newLog, newRun, outcomeOf, runCommit, stepWrite } from './builders'
 import { casesOf } from './contract-case'
 import { assertApart } from './instants'
 
@@ -127,6 +127,52 @@ export const COMMIT_CASES = casesOf('required', 'commit', {
       'kept',
     )
     assertMatches(await kit.run(one.id), { commitNo: 1 }, 'the run committed twice')
+  },
+
+  'of two leases of one run in one list the current one counts': async (kit) => {
+    const stale = await kit.startExpired({ jobName: 'job' })
+    await kit.recover()
+    const current = await kit.hold()
+    const [late, next] = ['late', 'next'].map((name, index) =>
+      [stale, current][index]?.next({ steps: [stepWrite({ name })], events: [], logs: [newLog()] }),
+    )
+    if (late === undefined || next === undefined) throw new Error('There should be two commits.')
+    const answers = await kit.storage.commit([next, late, next])
+    assertEqual(
+      answers.map(({ kept }) => kept),
+      [true, false, true],
+      'kept',
+    )
+    assertMatches(await kit.run(current.id), { commitNo: 1 }, 'the run')
+    const steps = await kit.storage.getSteps(current.id)
+    assertEqual(
+      steps.map(({ name }) => name),
+      ['next'],
+      'steps',
+    )
+  },
+
+  'a row written twice in one commit is as it was written last': async (kit) => {
+    const holder = await kit.start()
+    const waiting = stepWrite({ name: 'wait', status: 'waiting', output: null, due: { inMs: LEASE_MS } })
+    const started = stepWrite({ name: 'body', status: 'started', output: null, checkpoint: '1' })
+    const steps = [
+      ...[waiting, started],
+      { ...waiting, status: 'completed' as const, output: '1', due: { inMs: 2 * LEASE_MS } },
+      { ...started, status: 'completed' as const, output: '2', checkpoint: '2' },
+    ]
+    await holder.commit({ steps })
+    const rows = await kit.storage.getSteps(holder.id)
+    assertEqual(
+      rows.map(({ name, status, output, checkpoint }) => [name, status, output, checkpoint]),
+      [
+        ['wait', 'completed', '1', null],
+        ['body', 'completed', '2', '2'],
+      ],
+      'rows',
+    )
+    const { heartbeatAt } = await kit.run(holder.id)
+    assertApart(heartbeatAt, itemAt(rows, 0, 'rows').dueAt, LEASE_MS)
   },
 
   'a list with a commit that cannot be written keeps each commit whole': async (kit) => {
