@@ -50,7 +50,9 @@ function waiting(draft: Draft, run: RunRecord, outcome: Waiting): Partial<RunRec
       }
     case 'suspend': {
       const hasMissedWake = run.wakes !== outcome.wakesSeen
-      const waits = [...draft.steps(run.id).values()].filter(({ status }) => status === 'waiting')
+      const waits = [...draft.steps(run.id).values()].filter(
+        ({ status, name }) => status === 'waiting' && outcome.steps.includes(name),
+      )
       const dueAt = earliest([...waits.map((row) => row.dueAt), run.deadlineAt])
       return {
         waitingFor: { kind: 'steps', steps: outcome.steps },

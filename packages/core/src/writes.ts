@@ -80,8 +80,8 @@ export type Outcome = Leaving &
     /** `attempt + 1`, due after the delay (at the latest at the deadline). */
     | { readonly kind: 'retryLater'; readonly delayMs: number; readonly error: string; readonly detail: ErrorDetail }
     /**
-     * Due at the earliest `dueAt` of the run's waiting steps or its deadline, never when there is neither; at once
-     * when `wakes` is not `wakesSeen` any more.
+     * Due at the earliest `dueAt` of these waiting steps or the run's deadline, never when there is neither; at once
+     * when `wakes` is not `wakesSeen` any more. A waiting row of another name is one that the job no longer asks for.
      */
     | { readonly kind: 'suspend'; readonly steps: readonly string[]; readonly wakesSeen: number }
     /** Back to its place in the queue, not a crash. */

@@ -102,11 +102,11 @@ function keepStatement(context: SqlContext, guard: (p: Parameter<LeaseName>) => 
 }
 
 function leaveStatement(context: SqlContext, guard: (p: Parameter<LeaseName>) => Sql, kind: Outcome['kind']) {
-  const { tables } = context
-  const waitsEnd = sql`select s.due_at from ${tables.steps} as s where s.run_id = r.id and s.status = 'waiting'`
-  return statement<RunName | OutcomeName | LeaseName>(
-    context,
-    (p) => sql`update ${tables.runs} as r set ${assignments(leaveChanges(context, { kind, value: p, waitsEnd }))}
-      where ${guard(p)} returning ${ANSWER}`,
-  )
+  const { tables, dialect } = context
+  return statement<RunName | OutcomeName | LeaseName>(context, (p) => {
+    const waitsEnd = sql`select s.due_at from ${tables.steps} as s where s.run_id = r.id and s.status = 'waiting'
+        and s.name in (select value from ${dialect.listOf(p('awaited'))})`
+    return sql`update ${tables.runs} as r set ${assignments(leaveChanges(context, { kind, value: p, waitsEnd }))}
+        where ${guard(p)} returning ${ANSWER}`
+  })
 }

@@ -129,7 +129,7 @@ const RUN_VALUES = [
   'eventCount',
   'cancelledEventCount',
 ] as const
-const OUTCOME_VALUES = ['output', 'error', 'errorDetail', 'delayMs', 'waitingFor', 'wakesSeen'] as const
+const OUTCOME_VALUES = ['output', 'error', 'errorDetail', 'delayMs', 'waitingFor', 'wakesSeen', 'awaited'] as const
 const STEP_VALUES = [
   'place',
   ...([
@@ -218,7 +218,7 @@ function stepsWrite(context: SqlContext, steps: Sql): Sql {
     written as (
       insert into ${tables.steps} as s (${namesOf(columns)})
       select ${list(...Object.values(columns))} from s join held as r on r.n = s.n order by s.n, s.place
-      ${overwriteStep(columns)} returning run_id, status, due_at)`
+      ${overwriteStep(columns)} returning run_id, name, status, due_at)`
 }
 
 function logsWrite(context: SqlContext, logs: Sql): Sql {
@@ -298,11 +298,13 @@ function commitChanges(context: SqlContext, parts: ReadonlySet<Part>): Readonly<
 }
 
 /** The waits that were there before and are not written over, and those that the same statement writes. */
-function waitsOf({ tables }: SqlContext, parts: ReadonlySet<Part>): Sql {
-  const stored = sql`select w.due_at from ${tables.steps} as w where w.run_id = r.id and w.status = 'waiting'`
+function waitsOf({ tables, dialect }: SqlContext, parts: ReadonlySet<Part>): Sql {
+  const isAwaited = sql`w.run_id = r.id and w.status = 'waiting' and w.name in (
+    select value from ${dialect.listOf(sql`h.awaited`)})`
+  const stored = sql`select w.due_at from ${tables.steps} as w where ${isAwaited}`
   if (!parts.has('steps')) return stored
   return sql`${stored} and not exists (select 1 from s where s."stepId" = w.id)
-    union all select w.due_at from written as w where w.run_id = r.id and w.status = 'waiting'`
+    union all select w.due_at from written as w where ${isAwaited}`
 }
 
 /** A run that is only woken changes as every woken run does; one that commits as well does not sleep over it. */

@@ -7,7 +7,7 @@ import { toJson } from './rows'
 type OutcomeKind = Outcome['kind']
 
 /** The values an outcome brings. Each kind uses those it needs; the rest is `null`. */
-export type OutcomeName = 'output' | 'error' | 'errorDetail' | 'delayMs' | 'waitingFor' | 'wakesSeen'
+export type OutcomeName = 'output' | 'error' | 'errorDetail' | 'delayMs' | 'waitingFor' | 'wakesSeen' | 'awaited'
 
 /** What the rules are made from: the values of the outcome, and the instants at which the waits of the run `r` end. */
 interface OutcomeTerms {
@@ -69,6 +69,7 @@ function earliest(waitsEnd: Sql): Sql {
 export function outcomeValues(outcome: Outcome | null): Record<OutcomeName, SqlValue> {
   const values: Record<OutcomeName, SqlValue> = {
     ...{ output: null, error: null, errorDetail: null, delayMs: null, waitingFor: null, wakesSeen: null },
+    awaited: '[]',
   }
   switch (outcome?.kind) {
     case 'complete':
@@ -80,8 +81,10 @@ export function outcomeValues(outcome: Outcome | null): Record<OutcomeName, SqlV
       const { error, detail, delayMs } = outcome
       return { ...values, error, errorDetail: toJson(detail), delayMs }
     }
-    case 'suspend':
-      return { ...values, waitingFor: toJson({ kind: 'steps', steps: outcome.steps }), wakesSeen: outcome.wakesSeen }
+    case 'suspend': {
+      const { steps, wakesSeen } = outcome
+      return { ...values, waitingFor: toJson({ kind: 'steps', steps }), wakesSeen, awaited: JSON.stringify(steps) }
+    }
     case 'park':
       return { ...values, waitingFor: toJson({ kind: 'unpark', reason: outcome.reason }) }
     default:

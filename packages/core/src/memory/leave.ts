@@ -72,7 +72,7 @@ function waitingChange({ clock }: Memory, { record, steps }: RunEntry, outcome: 
       const hasMissedWake = record.wakes !== outcome.wakesSeen
       return {
         waitingFor: frozenCopy({ kind: 'steps', steps: Object.freeze([...outcome.steps]) }),
-        availableAt: hasMissedWake ? createdAt : earliest([...steps.waitingDueAt(), deadlineAt]),
+        availableAt: hasMissedWake ? createdAt : earliest([...steps.waitingDueAt(outcome.steps), deadlineAt]),
       }
     }
     case 'release':

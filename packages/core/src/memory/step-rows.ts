@@ -52,8 +52,10 @@ export class StepRows {
     }
   }
 
-  waitingDueAt(): (Instant | null)[] {
-    return [...(this.#rows?.values() ?? [])].filter((row) => row.status === 'waiting').map((row) => row.dueAt)
+  /** When the waits of these names end by themselves. */
+  waitingDueAt(names: readonly string[]): (Instant | null)[] {
+    const waiting = [...(this.#rows?.values() ?? [])].filter(({ status }) => status === 'waiting')
+    return waiting.filter(({ name }) => names.includes(name)).map(({ dueAt }) => dueAt)
   }
 
   read(now: Instant): StepRecord[] {

@@ -103,23 +103,36 @@ export const OUTCOME_CASES = [
     'suspend waits for the earliest of the waiting steps': async (kit) => {
       const holder = await kit.start()
       const [soon, late] = ['2098-01-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z']
-      await holder.commit({ steps: [waitingStep({ due: { at: soon } })] })
-      const steps = [waitingStep({ due: { at: late } }), waitingStep({ due: null })]
-      assertMatches(await holder.leave('suspend', {}, { steps }), { availableAt: soon }, 'the run')
+      await holder.commit({ steps: [waitingStep({ name: 'soon', due: { at: soon } })] })
+      const steps = [waitingStep({ name: 'late', due: { at: late } }), waitingStep({ name: 'never', due: null })]
+      const run = await holder.leave('suspend', { steps: ['soon', 'late', 'never'] }, { steps })
+      assertMatches(run, { availableAt: soon }, 'the run')
+    },
+
+    'suspend does not wait for steps that the job no longer asks for': async (kit) => {
+      const holder = await kit.start()
+      await holder.commit({ steps: [waitingStep({ name: 'left', due: { inMs: -1000 } })] })
+      const [other, nap] = ['other', 'nap'].map((name) =>
+        waitingStep({ name, due: { at: '2099-01-01T00:00:00.000Z' } }),
+      )
+      if (other === undefined || nap === undefined) throw new Error('There should be two steps.')
+      const run = await holder.leave('suspend', { steps: ['nap'] }, { steps: [{ ...other, due: { inMs: 1000 } }, nap] })
+      assertMatches(run, { availableAt: '2099-01-01T00:00:00.000Z' }, 'the run')
     },
 
     'suspend does not wait for steps that are over': async (kit) => {
       const holder = await kit.start()
       const nap = waitingStep({ name: 'nap', due: { at: '2098-01-01T00:00:00.000Z' } })
       await holder.commit({ steps: [nap] })
-      const steps = [{ ...nap, status: 'completed' } as const, waitingStep({ due: { at: '2099-01-01T00:00:00.000Z' } })]
-      const run = await holder.leave('suspend', {}, { steps })
+      const doze = waitingStep({ name: 'doze', due: { at: '2099-01-01T00:00:00.000Z' } })
+      const steps = [{ ...nap, status: 'completed' } as const, doze]
+      const run = await holder.leave('suspend', { steps: ['nap', 'doze'] }, { steps })
       assertMatches(run, { availableAt: '2099-01-01T00:00:00.000Z' }, 'the run')
     },
 
     'suspend wakes for the deadline at the latest': async (kit) => {
       const holder = await kit.start({ timeoutMs: FAR_MS })
-      const steps = [waitingStep({ due: { at: '2099-01-01T00:00:00.000Z' } })]
+      const steps = [waitingStep({ name: 'nap', due: { at: '2099-01-01T00:00:00.000Z' } })]
       const run = await holder.leave('suspend', {}, { steps })
       assertMatches(run, { availableAt: holder.run.deadlineAt }, 'the run')
       const other = await kit.start({ timeoutMs: FAR_MS })
@@ -128,7 +141,7 @@ export const OUTCOME_CASES = [
 
     'a suspended run is claimed once its wait is due': async (kit) => {
       const holder = await kit.start({ jobName: 'job' })
-      await holder.leave('suspend', {}, { steps: [waitingStep({ due: { inMs: -1000 } })] })
+      await holder.leave('suspend', {}, { steps: [waitingStep({ name: 'nap', due: { inMs: -1000 } })] })
       const again = await kit.hold()
       assertMatches(again.run, { id: holder.id, attempt: 1, leaseEpoch: 2, crashCount: 0 }, 'the run that goes on')
     },

@@ -239,7 +239,8 @@ export class Model {
         run.waitingFor = 'retry'
         break
       case 'suspend': {
-        const end = earliest([...waitingRows(run).map((step) => step.dueAt), run.deadlineAt])
+        const awaited = waitingRows(run).filter(({ name }) => outcome.steps.includes(name))
+        const end = earliest([...awaited.map((step) => step.dueAt), run.deadlineAt])
         this.#wait(run, run.wakes === outcome.wakesSeen ? end : run.createdAt, outcome.events)
         run.waitingFor = 'steps'
         break
