@@ -148,7 +148,3 @@ type OutcomeStatus = (typeof OUTCOMES)[Outcome['kind']]['status']
 function unlessFlagged(value: Sql, otherwise: Sql): Sql {
   return sql`case when r.cancel_requested_at is null then ${value} else ${otherwise} end`
 }
-
-export function namesOf(columns: Readonly<Record<string, Sql>>): Sql {
-  return list(...Object.keys(columns).map((name) => sql.ref(name)))
-}

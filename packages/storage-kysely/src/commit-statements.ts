@@ -6,7 +6,6 @@ import {
   leaveChanges,
   logColumns,
   type LogName,
-  namesOf,
   overwriteStep,
   type RunName,
   stepColumns,
@@ -16,7 +15,7 @@ import { holds } from './fences'
 import { newRunStatements } from './new-run'
 import { OUTCOMES, type OutcomeName } from './outcomes'
 import { eventStatement, wakeParentStatement } from './run-events'
-import { assignments, and, list, type Sql, type SqlContext, type Statement, statement } from './statement'
+import { assignments, namesOf, and, list, type Sql, type SqlContext, type Statement, statement } from './statement'
 
 type ChildName = 'childId' | 'childTenant' | 'childJob' | 'childKey'
 export type CommitStatements = ReturnType<typeof commitStatements>

@@ -2,6 +2,7 @@ import { ConflictError, type EnqueueAnswer, type NewRun, type RunRecord, Storage
 import { type CompiledQuery, sql } from 'kysely'
 import { isConstraintError } from './driver-errors'
 import type { Rows } from './drivers/hooks'
+import { createGroupEnqueue } from './group-enqueue'
 import { bindNewRun, newRunStatements } from './new-run'
 import { runColumns, toRun } from './rows'
 import { type SqlContext, statement } from './statement'
@@ -26,8 +27,10 @@ const MAX_ROUNDS = 5
 export function createEnqueue(context: SqlContext): Enqueuer {
   const statements = newRunStatements(context, { guard: null })
   const findHolder = holderStatement(context)
+  const groupEnqueue = createGroupEnqueue(context)
+  const isSqlite = context.dialect.name === 'sqlite'
 
-  async function insert(target: EnqueueTarget, runs: readonly NewRun[]): Promise<(RunRecord | null)[]> {
+  async function insertEach(target: EnqueueTarget, runs: readonly NewRun[]): Promise<(RunRecord | null)[]> {
     const lists = runs.map((run, index) =>
       bindNewRun(statements, run, { extra: {}, firstId: index === 0 ? null : (runs[0]?.id ?? null) }),
     )
@@ -38,6 +41,12 @@ export function createEnqueue(context: SqlContext): Enqueuer {
       position += list.length
       return row === undefined ? null : { ...toRun(row), labels: runs[index]?.labels ?? {} }
     })
+  }
+
+  /** What has to be refused is known after the insert, and takes the whole list back. */
+  function insert(target: EnqueueTarget, runs: readonly NewRun[]): Promise<readonly (RunRecord | null)[]> {
+    const mayRefuse = runs.some((run) => run.onConflict === 'reject' && run.idempotencyKey !== null)
+    return isSqlite || mayRefuse ? insertEach(target, runs) : groupEnqueue(target, runs)
   }
 
   async function holderOf(target: EnqueueTarget, run: NewRun): Promise<RunRecord | null> {

@@ -7,24 +7,17 @@ import {
   type RunStatus,
 } from '@coji/durably-core'
 import { sql } from 'kysely'
-import {
-  keepChanges,
-  leaveChanges,
-  logColumns,
-  namesOf,
-  overwriteStep,
-  stepColumns,
-  type Value,
-} from './commit-columns'
+import { keepChanges, leaveChanges, logColumns, overwriteStep, stepColumns } from './commit-columns'
 import { kept, runValues, stepValues } from './commit-values'
 import { holds } from './fences'
 import { OUTCOMES } from './outcomes'
 import { lockedRuns, type WriteTarget } from './row-locks'
+import { type Row, rowsOf, valueOf } from './row-sets'
 import { wakeChanges } from './run-events'
 import {
   assignments,
   list,
-  parameterType,
+  namesOf,
   type Sql,
   type SqlContext,
   type SqlValue,
@@ -41,7 +34,6 @@ export type GroupCommit = (
 const PARTS = ['steps', 'logs', 'events', 'signals', 'outcomes'] as const
 
 type Part = (typeof PARTS)[number]
-type Row = Readonly<Record<string, SqlValue>>
 type Parcel = Readonly<Record<Part | 'commits', readonly Row[]>>
 
 /**
@@ -148,29 +140,6 @@ const STEP_VALUES = [
 ]
 const LOG_VALUES = ['place', 'logId', 'stepName', 'level', 'message', 'data', 'timestamp'] as const
 const EVENT_VALUES = ['offset', 'type', 'payload', 'isCancelled'] as const
-
-/** Rows of a parameter as a table, in their order. */
-function rowsOf(context: SqlContext, json: Sql, names: readonly string[]): Sql {
-  const { dialect } = context
-  const columns = names.map((name) => sql`${sql.ref(name)} ${sql.raw(SQL_TYPES[parameterType(name)])}`)
-  return sql`json_to_recordset(${dialect.toJson(json)}) as t (n integer, ${list(...columns)})`
-}
-
-const SQL_TYPES = {
-  text: 'text',
-  integer: 'bigint',
-  ms: 'double precision',
-  instant: 'timestamptz',
-  json: 'text',
-} as const
-
-/** Reads a value of such a row. */
-function valueOf({ dialect }: SqlContext, alias: string): Value<string> {
-  return (name) => {
-    const column = sql.ref(`${alias}.${name}`)
-    return parameterType(name) === 'json' ? dialect.toJson(column) : column
-  }
-}
 
 function groupStatement(context: SqlContext, parts: ReadonlySet<Part>): Statement<Part | 'commits'> {
   return statement<Part | 'commits'>(context, (p) => {

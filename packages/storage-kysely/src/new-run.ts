@@ -9,7 +9,8 @@ export interface Origin<TName extends string> {
   readonly guard: ((parameter: (name: TName) => Sql) => Sql) | null
 }
 
-type RunName =
+/** The values of a new row. `firstId` is the first run of the list. */
+export type RunName =
   | 'id'
   | 'tenant'
   | 'jobName'
@@ -68,6 +69,36 @@ export function newRunStatements<TName extends string = never>(
   }
 }
 
+/** The columns of a new row. */
+export function newRunColumns(
+  { dialect }: SqlContext,
+  value: (name: Exclude<RunName, 'firstId'>) => Sql,
+  createdAt: Sql,
+): Readonly<Record<string, Sql>> {
+  return {
+    id: value('id'),
+    tenant: value('tenant'),
+    job_name: value('jobName'),
+    job_version: value('jobVersion'),
+    payload: value('payload'),
+    status: sql.lit('pending'),
+    idempotency_key: value('idempotencyKey'),
+    concurrency_key: value('concurrencyKey'),
+    concurrency_limit: value('concurrencyLimit'),
+    hold_key_while_waiting: value('holdKeyWhileWaiting'),
+    priority: value('priority'),
+    available_at: sql`case when ${value('startAt')} is null then ${dialect.plus(createdAt, value('afterMs'))}
+      when ${value('startAt')} < ${createdAt} then ${createdAt} else ${value('startAt')} end`,
+    timeout_ms: value('timeoutMs'),
+    parent_run_id: value('parentRunId'),
+    schedule_id: value('scheduleId'),
+    scheduled_for: value('scheduledFor'),
+    last_event_sequence: value('eventCount'),
+    created_at: createdAt,
+    updated_at: dialect.now,
+  }
+}
+
 function insertStatement<TName extends string>(
   context: SqlContext,
   { guard }: Origin<TName>,
@@ -76,28 +107,7 @@ function insertStatement<TName extends string>(
   return statement<RunName | TName>(context, (p) => {
     // The runs of one list are created at one instant.
     const createdAt = sql`coalesce((select f.created_at from ${tables.runs} as f where f.id = ${p('firstId')}), ${dialect.now})`
-    const columns: Record<string, Sql> = {
-      id: p('id'),
-      tenant: p('tenant'),
-      job_name: p('jobName'),
-      job_version: p('jobVersion'),
-      payload: p('payload'),
-      status: sql.lit('pending'),
-      idempotency_key: p('idempotencyKey'),
-      concurrency_key: p('concurrencyKey'),
-      concurrency_limit: p('concurrencyLimit'),
-      hold_key_while_waiting: p('holdKeyWhileWaiting'),
-      priority: p('priority'),
-      available_at: sql`case when ${p('startAt')} is null then ${dialect.plus(createdAt, p('afterMs'))}
-        when ${p('startAt')} < ${createdAt} then ${createdAt} else ${p('startAt')} end`,
-      timeout_ms: p('timeoutMs'),
-      parent_run_id: p('parentRunId'),
-      schedule_id: p('scheduleId'),
-      scheduled_for: p('scheduledFor'),
-      last_event_sequence: p('eventCount'),
-      created_at: createdAt,
-      updated_at: dialect.now,
-    }
+    const columns = newRunColumns(context, p, createdAt)
     const names = list(...Object.keys(columns).map((name) => sql.ref(name)))
     const values = list(...Object.values(columns))
     const source = guard === null ? sql`where true` : sql`from ${tables.runs} as r where ${guard(p)}`
@@ -127,7 +137,7 @@ export function bindNewRun<TName extends string>(
   { extra, firstId }: BoundTo<TName>,
 ): CompiledQuery[] {
   const { id, idempotencyKey, tenant, jobName, payload } = run
-  const queries = [statements.insert.bind({ ...extra, ...runValues(run), firstId })]
+  const queries = [statements.insert.bind({ ...extra, ...newRunValues(run), firstId })]
   if (run.onConflict === 'reject' && idempotencyKey !== null) {
     queries.push(statements.refuse.bind({ ...extra, id, tenant, jobName, idempotencyKey, payload }))
   }
@@ -140,7 +150,7 @@ export function bindNewRun<TName extends string>(
   return queries
 }
 
-function runValues(run: NewRun): Record<Exclude<RunName, 'firstId'>, SqlValue> {
+export function newRunValues(run: NewRun): Record<Exclude<RunName, 'firstId'>, SqlValue> {
   return {
     id: run.id,
     tenant: run.tenant,

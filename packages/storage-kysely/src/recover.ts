@@ -51,12 +51,14 @@ export function createRecover(context: SqlContext): Recover {
   return async function recover(executor, params) {
     const held = JSON.stringify(params.held)
     const { deadWorkerId, limit } = params
-    const found = await executor.read(
+    const expired = await executor.read(
       deadWorkerId === null
         ? find.expired.bind({ held, limit })
         : find.ofWorker.bind({ held, limit, workerId: deadWorkerId }),
     )
-    if (found.length === 0) return []
+    if (expired.length === 0) return []
+    // A parent before its children: their end changes it.
+    const found = [...expired].sort((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1))
     const lists = found.map((row) => bind(toRun(row), params))
     const runIds = found.map((row) => String(row['id']))
     const results = await writeLocked(executor, runIds, lists.flat())

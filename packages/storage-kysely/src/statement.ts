@@ -97,3 +97,7 @@ export function list(...items: readonly Sql[]): Sql {
 export function assignments(changes: Readonly<Record<string, Sql>>): Sql {
   return list(...Object.entries(changes).map(([column, value]) => sql`${sql.ref(column)} = ${value}`))
 }
+
+export function namesOf(columns: Readonly<Record<string, Sql>>): Sql {
+  return list(...Object.keys(columns).map((name) => sql.ref(name)))
+}

@@ -1,0 +1,61 @@
+import type { NewRun, RunRecord } from '@coji/durably-core'
+import { sql } from 'kysely'
+import { newRunColumns, newRunValues } from './new-run'
+import type { WriteTarget } from './row-locks'
+import { type Row, rowsOf, valueOf } from './row-sets'
+import { toRun } from './rows'
+import { list, namesOf, type Sql, type SqlContext, statement } from './statement'
+
+/** Creates what is not there yet; `null` where a run has the id or the key. */
+export type GroupEnqueue = (target: WriteTarget, runs: readonly NewRun[]) => Promise<readonly (RunRecord | null)[]>
+
+const LABEL_VALUES = ['id', 'labelName', 'labelValue'] as const
+const EVENT_VALUES = ['id', 'seq', 'type', 'payload'] as const
+
+/** For Postgres: any number of runs, with their labels and events, in one statement. */
+export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
+  const create = statement<'runs' | 'labels' | 'events'>(context, (p) => createRuns(context, p))
+
+  return async function groupEnqueue(target, runs) {
+    const labels = runs.flatMap(({ id, labels: own }) =>
+      Object.entries(own).map(([labelName, labelValue]): Row => ({ id, labelName, labelValue })),
+    )
+    const events = runs.flatMap((run) =>
+      run.events.map(({ type, payload }, index): Row => ({ id: run.id, seq: index + 1, type, payload })),
+    )
+    const [rows = []] = await target.write([
+      create.bind({
+        runs: JSON.stringify(runs.map((run, n) => ({ n, ...newRunValues(run) }))),
+        labels: JSON.stringify(labels),
+        events: JSON.stringify(events),
+      }),
+    ])
+    const created = new Map(rows.map((row) => [row['id'], row]))
+    return runs.map((run) => {
+      const row = created.get(run.id)
+      return row === undefined ? null : { ...toRun({ ...row, labels: '{}' }), labels: run.labels }
+    })
+  }
+}
+
+function createRuns(context: SqlContext, p: (name: 'runs' | 'labels' | 'events') => Sql): Sql {
+  const { tables, dialect } = context
+  const columns = newRunColumns(context, valueOf(context, 't'), dialect.now)
+  return sql`with created as (
+      insert into ${tables.runs} (${namesOf(columns)}) select ${list(...Object.values(columns))}
+      from ${rowsOf(context, p('runs'), NEW_RUN_VALUES)} order by t.n on conflict do nothing returning *),
+    labelled as (
+      insert into ${tables.run_labels} (run_id, name, value) select c.id, t."labelName", t."labelValue"
+      from ${rowsOf(context, p('labels'), LABEL_VALUES)} join created as c on c.id = t.id),
+    told as (
+      insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
+      select c.id, t.seq, t.type, ${valueOf(context, 't')('payload')}, ${dialect.now}
+      from ${rowsOf(context, p('events'), EVENT_VALUES)} join created as c on c.id = t.id)
+    select ${dialect.columns('runs', 'c')} from created as c`
+}
+
+const NEW_RUN_VALUES = [
+  ...(['id', 'tenant', 'jobName', 'jobVersion', 'payload', 'idempotencyKey'] as const),
+  ...(['concurrencyKey', 'concurrencyLimit', 'holdKeyWhileWaiting', 'priority'] as const),
+  ...(['startAt', 'afterMs', 'timeoutMs', 'parentRunId', 'scheduleId', 'scheduledFor', 'eventCount'] as const),
+]
