@@ -105,8 +105,14 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
     const job = durably.defineJob({ name: 'any', input: z.unknown() }, () => null)
     const id = '01ARZ3NDEKTSV4RRFFQ69G5FAV'
     expect([await durably.getRun(id), await durably.getSteps(id), await durably.getLogs(id)]).toEqual([null, [], []])
-    for (const command of [durably.retry(id), durably.cancel(id), durably.deleteRun(id), job.wait(id)]) {
-      const refused = await refusal(command)
+    const commands = [
+      () => durably.retry(id),
+      () => durably.cancel(id),
+      () => durably.deleteRun(id),
+      () => job.wait(id),
+    ]
+    for (const command of commands) {
+      const refused = await refusal(command())
       expect(refused).toEqual({ code: 'NOT_FOUND', message: expect.stringContaining(id) })
     }
   })
@@ -119,12 +125,12 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
     const waiting = await job.trigger(null, { delay: 60_000 })
     const before = await durably.getRuns()
     for (const [id, command] of [
-      [done.id, durably.retry(done.id)],
-      [done.id, durably.cancel(done.id)],
-      [waiting.id, durably.retry(waiting.id)],
-      [waiting.id, durably.deleteRun(waiting.id)],
+      [done.id, () => durably.retry(done.id)],
+      [done.id, () => durably.cancel(done.id)],
+      [waiting.id, () => durably.retry(waiting.id)],
+      [waiting.id, () => durably.deleteRun(waiting.id)],
     ] as const) {
-      expect(await refusal(command)).toEqual({ code: 'CONFLICT', message: expect.stringContaining(id) })
+      expect(await refusal(command())).toEqual({ code: 'CONFLICT', message: expect.stringContaining(id) })
     }
     expect(await durably.getRuns()).toEqual(before)
   })

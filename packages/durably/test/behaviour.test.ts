@@ -214,7 +214,9 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
 
     const plain = await openMigrated(dialect(file), { tablePrefix: '' })
     await counting(plain, []).trigger({ n: 2 })
-    const { rows: own } = await sql<{ payload: string }>`select payload from runs`.execute(plain.db)
+    const { rows: own } = await sql<{ payload: string }>`select cast(payload as text) as payload from runs`.execute(
+      plain.db,
+    )
     expect(own).toEqual([{ payload: '{"n":2}' }])
   })
 })

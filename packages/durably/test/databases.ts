@@ -3,24 +3,61 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LibsqlDialect } from '@libsql/kysely-libsql'
 import type { Dialect } from 'kysely'
-import { afterEach } from 'vitest'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll } from 'vitest'
+import { createDatabase, type PostgresDatabase } from '../../../test/postgres'
 import { betterSqlite3 } from '../src/better-sqlite3'
 import { createDurably, type DatabaseOptions, type SqlDurably } from '../src/index'
 import { libsql } from '../src/libsql'
+import { postgres } from '../src/postgres'
 
 export interface Database {
   readonly name: string
+  /** The same place for the same file, also on a database that is none. */
   dialect(file: string): Dialect
 }
 
 export const LIBSQL: Database = { name: 'libsql()', dialect: (file) => libsql(`file:${file}`) }
 
-/** Everything at the public API holds on each of these. */
-export const DATABASES: readonly Database[] = [
+export const POSTGRES: Database = {
+  name: 'postgres()',
+  dialect: (file) => postgres({ connectionString: postgresPlace(file) }),
+}
+
+/** Those that are one file. */
+export const FILES: readonly Database[] = [
   LIBSQL,
   { name: 'betterSqlite3()', dialect: (file) => betterSqlite3(file) },
   { name: 'a bare LibsqlDialect', dialect: (file) => new LibsqlDialect({ url: `file:${file}` }) },
 ]
+
+/** Everything at the public API holds on each of these. */
+export const DATABASES: readonly Database[] = [...FILES, POSTGRES]
+
+let database: PostgresDatabase | undefined
+const places = new Map<string, string>()
+const PLACES = 100
+
+beforeAll(async () => {
+  database = await createDatabase()
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  await client.query(Array.from({ length: PLACES }, (_, n) => `create schema place_${n}`).join(';'))
+  await client.end()
+})
+
+afterAll(() => database?.drop())
+
+/** The URL of an empty schema of a test's own: creating a database for each would take long. */
+export function postgresPlace(file = newFile()): string {
+  if (database === undefined) throw new Error('There is no database before the tests of the file begin.')
+  const schema = places.get(file) ?? `place_${places.size}`
+  places.set(file, schema)
+  if (places.size > PLACES) throw new Error(`More than ${PLACES} tests of one file want a place on Postgres.`)
+  const url = new URL(database.url)
+  url.searchParams.set('options', `-c search_path=${schema}`)
+  return url.href
+}
 
 const folders: string[] = []
 const open: SqlDurably[] = []

@@ -1,14 +1,26 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createClient } from '@libsql/client'
 import SqliteDatabase from 'better-sqlite3'
 import type { Dialect } from 'kysely'
+import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { betterSqlite3 } from '../src/better-sqlite3'
 import type { DurablyEvent, SqlDurably } from '../src/index'
 import { libsql } from '../src/libsql'
+import { postgres } from '../src/postgres'
 import { createFakeClock } from '../src/testing'
-import { DATABASES, LIBSQL, newFile, openMigrated, openOn } from './databases'
+import {
+  type Database,
+  DATABASES,
+  FILES,
+  LIBSQL,
+  newFile,
+  openMigrated,
+  openOn,
+  POSTGRES,
+  postgresPlace,
+} from './databases'
 
 function define(durably: SqlDurably) {
   return durably.defineJob({ name: 'one', input: z.unknown() }, (ctx) => ctx.run('step', () => 1))
@@ -31,7 +43,7 @@ async function fileWithOneRun(): Promise<string> {
   return file
 }
 
-describe.each(DATABASES)('on $name', ({ name, dialect }) => {
+describe.each(DATABASES)('on $name', ({ dialect }) => {
   it('a database that was not migrated says so to everyone, and a worker waits for it', async () => {
     const durably = openOn(dialect(newFile()))
     const job = define(durably)
@@ -46,7 +58,9 @@ describe.each(DATABASES)('on $name', ({ name, dialect }) => {
     durably.start()
     expect(await job.triggerAndWait(null)).toMatchObject({ output: 1 })
   })
+})
 
+describe.each(FILES)('on $name', ({ name, dialect }) => {
   it('a corrupt file is refused and left as it is', async () => {
     const file = newFile()
     const garbage = 'this is no database, but somebody may still need it\n'.repeat(200)
@@ -94,24 +108,36 @@ describe('a file that cannot be written', () => {
 })
 
 /** A dialect on a connection of the application's, and how the application closes it. */
-const CLOSABLE: readonly { name: string; open(file: string): { dialect: Dialect; close(): void } }[] = [
+interface Closable extends Database {
+  open(file: string): { readonly dialect: Dialect; close(): void }
+}
+
+const CLOSABLE: readonly Closable[] = [
   {
-    name: 'libsql()',
+    ...LIBSQL,
     open(file) {
       const client = createClient({ url: `file:${file}` })
       return { dialect: libsql({ client }), close: () => client.close() }
     },
   },
   {
+    ...LIBSQL,
     name: 'betterSqlite3()',
     open(file) {
       const database = new SqliteDatabase(file)
       return { dialect: betterSqlite3({ database }), close: () => database.close() }
     },
   },
+  {
+    ...POSTGRES,
+    open(file) {
+      const pool = new pg.Pool({ connectionString: postgresPlace(file) })
+      return { dialect: postgres({ pool }), close: () => void pool.end() }
+    },
+  },
 ]
 
-describe.each(CLOSABLE)('a database that is closed under a running worker of $name', ({ open }) => {
+describe.each(CLOSABLE)('a database that is closed under a running worker of $name', ({ dialect: connect, open }) => {
   it('is trouble of the worker, which says so and lives, and never of the run', async () => {
     const file = newFile()
     const { dialect, close } = open(file)
@@ -140,9 +166,8 @@ describe.each(CLOSABLE)('a database that is closed under a running worker of $na
     await clock.advance(60_000)
     await closed
     expect(failed).toEqual([])
-    expect(existsSync(file)).toBe(true)
 
-    const again = await openMigrated(LIBSQL.dialect(file))
+    const again = await openMigrated(connect(file))
     expect(await again.getRun(id)).toMatchObject({ status: 'running', ownerId: 'cut-off', error: null })
     again.defineJob({ name: 'two', input: z.unknown() }, async (ctx) => {
       await ctx.run('first', () => ++ran)
