@@ -163,6 +163,7 @@ function bind<DB>({ context, executor, watchers, relay }: BindParams) {
   const command = createCommand(context, reads)
   const purge = createPurge(context)
   const signals = createSignals(context, executor, reads)
+  const events = createEvents(context, executor)
   const told = tellers(watchers)
   return {
     migrate: () => migrate(context, executor),
@@ -177,7 +178,11 @@ function bind<DB>({ context, executor, watchers, relay }: BindParams) {
     command: async (order) => told.due(await command(executor, order), () => [order.runId]),
     purge: (params) => purge(executor, params),
     getRun: (runId, scope) => reads.getRun(executor, runId, scope),
-    getRuns: (query) => reads.getRuns(executor, query),
+    getRuns(query) {
+      // Who asks for runs by their ids waits for them to end.
+      if (query.ids !== undefined) relay?.listen()
+      return reads.getRuns(executor, query)
+    },
     getSteps: (runId, scope) => reads.getSteps(executor, runId, scope),
     counts: (query) => reads.counts(executor, query),
     nextDue(jobs) {
@@ -185,7 +190,13 @@ function bind<DB>({ context, executor, watchers, relay }: BindParams) {
       relay?.listen()
       return reads.nextDue(executor, jobs)
     },
-    events: createEvents(context, executor),
+    events: {
+      ...events,
+      tail(cursors, limitEach) {
+        relay?.listen()
+        return events.tail(cursors, limitEach)
+      },
+    },
     logs: createLogs(context, executor),
     signals: { ...signals, send: async (signal) => told.due(await signals.send(signal), () => [signal.runId]) },
     transaction: createTransactions<DB>({ executor, commits, enqueuer, watchers, notifyDue: notifyDue(context) }),
