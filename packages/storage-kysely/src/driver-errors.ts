@@ -30,6 +30,8 @@ const SQLSTATES: Readonly<Record<string, StorageErrorCode>> = {
   '40P01': 'STORAGE_BUSY',
   '55P03': 'STORAGE_BUSY',
   '25006': 'STORAGE_READONLY',
+  // Somebody caught the error of a statement and went on in the transaction that it had spoilt.
+  '25P02': 'STORAGE_REJECTED',
   '42501': 'STORAGE_READONLY',
   '53100': 'STORAGE_FULL',
   '3D000': 'STORAGE_CANNOT_OPEN',
@@ -90,6 +92,11 @@ export function toStorageError(error: unknown, { location, classify }: DriverErr
 
 export function isMissingTable(error: unknown): boolean {
   return causesOf(error).some(({ code, message }) => code === '42P01' || /no such table/i.test(message))
+}
+
+/** One of several transactions had to be rolled back for the others' sake. Done again, it may well get through. */
+export function isLostRace(error: unknown): boolean {
+  return causesOf(error).some(({ code }) => code === '40001' || code === '40P01')
 }
 
 export function isConstraintError(error: unknown): boolean {

@@ -1,7 +1,7 @@
 import { type DurablyError, StorageError } from '@coji/durably-core'
 import type { CompiledQuery, Kysely, Transaction } from 'kysely'
 import { ConnectionLock, connectionHeld } from './connection-lock'
-import { toStorageError } from './driver-errors'
+import { isLostRace, toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
 import type { DialectHooks, Rows } from './drivers/hooks'
 import { plainIntegers } from './integers'
@@ -45,8 +45,11 @@ export class Executor {
     return rows ?? []
   }
 
-  /** Waits for the database before `body` starts, never afterwards: a body runs once. Its errors come out as they are. */
-  async transaction<T>(body: (trx: Transaction<unknown>) => Promise<T>): Promise<T> {
+  /**
+   * Waits for the database before `body` starts, never afterwards: a body runs once. Its errors come out as they are, or
+   * as trouble of the database where they were that, for a caller who will have it run again.
+   */
+  async transaction<T>(body: (trx: Transaction<unknown>) => Promise<T>, { explainsTrouble = false } = {}): Promise<T> {
     const state = { isStarted: false, failure: null as { readonly error: unknown } | null }
     const guarded = async (trx: Transaction<unknown>): Promise<T> => {
       if (this.#options.firstWrite !== null) await trx.executeQuery(this.#options.firstWrite)
@@ -65,7 +68,8 @@ export class Executor {
     try {
       return await this.#patiently(begin, () => !state.isStarted)
     } catch (error) {
-      throw state.failure === null ? error : state.failure.error
+      if (state.failure === null) throw error
+      throw (explainsTrouble ? this.#troubleOf(state.failure.error, error) : null) ?? state.failure.error
     }
   }
 
@@ -76,6 +80,15 @@ export class Executor {
     } catch (error) {
       throw this.#toStorageError(error)
     }
+  }
+
+  /** What was wrong with the database when a body failed, if that was the reason. `atEnd` is what the rollback led to. */
+  #troubleOf(failure: unknown, atEnd: unknown): DurablyError | null {
+    if (this.#options.hasOneWriter) return null
+    if (isLostRace(failure)) return this.#toStorageError(failure)
+    // Nothing but a lost connection keeps such a database from rolling back.
+    const isRolledBack = atEnd === failure || (atEnd instanceof StorageError && atEnd.cause === failure)
+    return isRolledBack ? null : new StorageError('STORAGE_UNAVAILABLE', messageOf(atEnd), { cause: failure })
   }
 
   #inTurn<T>(left: TimeLeft, work: () => Promise<T>): Promise<T> {
@@ -154,6 +167,10 @@ export class Executor {
       }
     }
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Milliseconds that a call may still wait. */

@@ -37,12 +37,13 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
     async commitWith(body, timeoutMs) {
       type Value = Awaited<ReturnType<typeof body>>['value']
       try {
-        const done = await executor.transaction(async (trx) => {
+        const perform = async (trx: Transaction<unknown>) => {
           const { commit, value } = await within(body(forApplication(trx)), timeoutMs)
           const answer = await executor.explained(commits.commitIn(targetOf(trx), commit))
           if (answer === null) throw new Refused(commit, value)
           return { answer, value, runId: commit.lease.runId }
-        })
+        }
+        const done = await executor.transaction(perform, { explainsTrouble: true })
         watchers.noteChanged([done.runId])
         watchers.noteDue()
         return { answer: done.answer, value: done.value }
