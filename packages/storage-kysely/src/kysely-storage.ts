@@ -32,7 +32,7 @@ import { createRenew } from './renew'
 import { createSignals } from './signals'
 import type { SqlContext } from './statement'
 import { type DurablyDatabase, tableRefs } from './tables'
-import { createTransactions } from './transaction'
+import { createTransactions, keepOpenOn } from './transaction'
 import { Watchers } from './watch'
 
 /** Where the runs are kept. */
@@ -199,7 +199,11 @@ function bind<DB>({ context, executor, watchers, relay }: BindParams) {
     },
     logs: createLogs(context, executor),
     signals: { ...signals, send: async (signal) => told.due(await signals.send(signal), () => [signal.runId]) },
-    transaction: createTransactions<DB>({ executor, commits, enqueuer, watchers, notifyDue: notifyDue(context) }),
+    transaction: createTransactions<DB>({
+      ...{ executor, commits, enqueuer, watchers },
+      notifyDue: notifyDue(context),
+      keepOpen: keepOpenOn(context),
+    }),
     watch: watchers,
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
 }

@@ -5,6 +5,7 @@ import type { Enqueuer } from './enqueue'
 import type { Executor } from './executor'
 import type { Watchers } from './watch'
 import { plainIntegers } from './integers'
+import type { SqlContext } from './statement'
 
 interface TransactionParts {
   readonly executor: Executor
@@ -13,6 +14,8 @@ interface TransactionParts {
   readonly watchers: Watchers
   /** Sent with runs in a transaction of the application: it wakes workers once that is committed. */
   readonly notifyDue: CompiledQuery | null
+  /** What has a long transaction left open by a server that would end it. */
+  readonly keepOpen: (ms: number) => CompiledQuery | null
 }
 
 /** Thrown inside a transaction to take it back: the fence did not hold. */
@@ -28,7 +31,7 @@ class Refused<T> extends Error {
 }
 
 export function createTransactions<DB>(parts: TransactionParts): TransactionStorage<Transaction<DB>> {
-  const { executor, commits, enqueuer, watchers, notifyDue } = parts
+  const { executor, commits, enqueuer, watchers, notifyDue, keepOpen } = parts
   // Inside, tables have durably's types; outside, those of the application. It is one connection.
   const forApplication = (trx: Transaction<unknown>) => trx as unknown as Transaction<DB>
   const hasEnqueued = new WeakSet<object>()
@@ -37,7 +40,9 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
     async commitWith(body, timeoutMs) {
       type Value = Awaited<ReturnType<typeof body>>['value']
       try {
+        const asLong = keepOpen(timeoutMs)
         const perform = async (trx: Transaction<unknown>) => {
+          if (asLong !== null) await executor.explained(trx.executeQuery(asLong))
           const { commit, value } = await within(body(forApplication(trx)), timeoutMs)
           const answer = await executor.explained(commits.commitIn(targetOf(trx), commit))
           if (answer === null) throw new Refused(commit, value)
@@ -76,6 +81,16 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
       if (hasEnqueued.has(trx)) watchers.noteDue()
       return value
     },
+  }
+}
+
+/** A session of `postgres()` is ended after 10 s in which its transaction did nothing. */
+const LONG_MS = 10_000
+
+export function keepOpenOn({ dialect }: SqlContext): (ms: number) => CompiledQuery | null {
+  return (ms) => {
+    if (dialect.name === 'sqlite' || ms < LONG_MS) return null
+    return CompiledQuery.raw(`set local idle_in_transaction_session_timeout = ${Math.ceil(ms) + LONG_MS}`)
   }
 }
 
