@@ -22,11 +22,18 @@ type Settings = Partial<Omit<DatabaseOptions, 'dialect' | 'db'>> & {
   readonly max?: number
 }
 
-const observers: pg.Client[] = []
+const opened: { end(): Promise<void> }[] = []
 
 afterEach(async () => {
-  for (const observer of observers.splice(0)) await observer.end()
+  for (const each of opened.splice(0)) await each.end()
 })
+
+/** A pool as an application has it, closed after the test. */
+export function newPool(url: string, options: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, ...options })
+  opened.push({ end: async () => void (pool.ended || (await pool.end())) })
+  return pool
+}
 
 export async function newPlace(): Promise<Place> {
   const url = postgresPlace()
@@ -60,6 +67,6 @@ export async function newSession(url: string): Promise<pg.Client> {
   const session = new pg.Client({ connectionString: url })
   session.on('error', () => {})
   await session.connect()
-  observers.push(session)
+  opened.push(session)
   return session
 }
