@@ -37,7 +37,8 @@ export class PostgresPool {
     this.#prepare = prepare
     this.#isOwn = isOwn
     // Without a listener an idle connection that dies takes the process along, and so does one that is in use.
-    pool.on('error', ignore)
+    // Once is enough for all instances on the pool, and one stays: a connection may die after the last of them.
+    if (!pool.listeners('error').includes(ignore)) pool.on('error', ignore)
     pool.on('connect', listenForErrors)
   }
 

@@ -71,7 +71,7 @@ function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: st
   if (!Number.isSafeInteger(max) || max <= RESERVED) {
     throw new InvalidOptionError(`max must be an integer of at least ${RESERVED + 1}, not ${max}.`)
   }
-  const pool = new pg.Pool({
+  return new pg.Pool({
     connectionString,
     max,
     application_name: 'durably',
@@ -81,10 +81,13 @@ function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: st
     // A connection that died without a word would be waited for until the end of time.
     query_timeout: 35_000,
     allowExitOnIdle: true,
+    // What is wrong with a new connection comes out at its first statement.
+    verify: (client, done) =>
+      void client.query(SESSION).then(
+        () => done(),
+        () => done(),
+      ),
   })
-  // Queued before the first query of whoever asked for the connection.
-  pool.on('connect', (client) => void client.query(SESSION).catch(() => {}))
-  return pool
 }
 
 function hooks(connections: PostgresPool, config: PostgresConfig): DialectHooks {
