@@ -37,8 +37,8 @@ export function newPool(url: string, options: pg.PoolConfig = {}): pg.Pool {
 
 export async function newPlace(): Promise<Place> {
   const url = postgresPlace()
-  const observer = await newSession(url)
-  await openMigrated(postgres({ connectionString: url }))
+  const observer = newPool(url, { max: 1 }).on('error', () => {})
+  await (await openMigrated(postgres({ connectionString: url }))).close()
   const query: Place['query'] = async (text, values = []) => (await observer.query(text, [...values])).rows
   return {
     url,
