@@ -16,6 +16,7 @@ const PROGRAMS = {
   'locked-out': './programs/locked-out.ts',
   labourer: '../postgres/programs/labourer.ts',
   'late-sleeper': '../postgres/programs/late-sleeper.ts',
+  leaver: '../postgres/programs/leaver.ts',
 } as const
 
 type ProgramName = keyof typeof PROGRAMS
