@@ -70,7 +70,8 @@ export class CommitLine {
   }
 
   #tryAgain(waiting: Waiting, error: unknown): void {
-    reportTrouble(this.#engine, error, 'commit')
+    // What is still in flight when the application closes the storage is nobody's trouble.
+    if (!this.#closed || !isClosed(error)) reportTrouble(this.#engine, error, 'commit')
     if (isFinal(error)) {
       waiting.reject(error)
       return
@@ -82,7 +83,11 @@ export class CommitLine {
 }
 
 function isFinal(error: unknown): boolean {
-  return error instanceof StorageError && (error.code === 'STORAGE_REJECTED' || error.code === 'STORAGE_CLOSED')
+  return isClosed(error) || (error instanceof StorageError && error.code === 'STORAGE_REJECTED')
+}
+
+function isClosed(error: unknown): boolean {
+  return error instanceof StorageError && error.code === 'STORAGE_CLOSED'
 }
 
 function answer({ commit, resolve, reject }: Waiting, given: CommitAnswer | undefined): void {

@@ -72,7 +72,7 @@ export function announceTrouble(engine: Engine, thrown: unknown, during: string)
  */
 export async function ask<T>(engine: Engine, call: (storage: Storage) => Promise<T>): Promise<T> {
   const { clock } = engine.environment
-  const patienceMs = engine.options.leaseMs / 3
+  const patienceMs = Math.round(engine.options.leaseMs / 3)
   const answered = call(engine.storage)
   let callOff: () => void = () => {}
   const silence = new Promise<never>((_resolve, reject) => {
@@ -114,5 +114,5 @@ export async function askPatiently<T>({ engine, interruption, during, call }: Pa
 /** Milliseconds before try number `tries` (from 1) of something the storage refused: 50 ms to 5 s with jitter. */
 export function troubleDelayMs(engine: Engine, tries: number): number {
   const ceiling = Math.min(50 * 2 ** Math.min(tries, 10), 5000)
-  return ceiling / 2 + (engine.environment.random() * ceiling) / 2
+  return Math.round(ceiling / 2 + (engine.environment.random() * ceiling) / 2)
 }

@@ -97,6 +97,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     fences,
   }
   const isSqlite = context.dialect.name === 'sqlite'
+  if (!isSqlite) refuseLongPrefix(tablePrefix)
   const versions = sql.table(`${tablePrefix}schema_versions`)
   const executor = new Executor({
     db: plain,
@@ -119,6 +120,15 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     await bound.migrate()
   }
   return { db, ...bound, migrate, close }
+}
+
+/** Postgres cuts names after 63 bytes without a word; two indexes of the same table could have the same name then. */
+const LONGEST_PREFIX = 40
+
+function refuseLongPrefix(tablePrefix: string): void {
+  const length = new TextEncoder().encode(tablePrefix).length
+  if (length <= LONGEST_PREFIX) return
+  throw new InvalidOptionError(`On Postgres tablePrefix may have ${LONGEST_PREFIX} bytes, not ${length}.`)
 }
 
 function dialectOf<DB>(db: Kysely<DB>): SqlDialect {
