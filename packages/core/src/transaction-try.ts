@@ -85,7 +85,7 @@ export class TransactionTry {
   async #unlessSilent<T>(sent: Promise<T>): Promise<T> {
     const { call, timeoutMs } = this.#asked
     const { environment, options } = call.scope.engine
-    const patienceMs = CONNECTION_MS + timeoutMs + options.leaseMs / 3
+    const patienceMs = CONNECTION_MS + timeoutMs + Math.round(options.leaseMs / 3)
     let callOff = () => {}
     const silence = new Promise<never>((_resolve, reject) => {
       const giveUp = () =>

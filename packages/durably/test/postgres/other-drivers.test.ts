@@ -42,7 +42,9 @@ describe.each([
   ['PGlite', onPglite],
   ['a bare PostgresDialect', onBarePg],
 ])('%s', (_name, open) => {
-  it('runs a job with steps, retries, a child, a signal and a transaction, and keeps its history', { timeout: 20_000 }, async () => {
+  it('runs a job with steps, retries, a child, a signal and a transaction, and keeps its history', {
+    timeout: 20_000,
+  }, async () => {
     const { dialect, end } = await open()
     onTestFinished(end)
     const durably = await openMigrated(dialect, { pollingInterval: 50 })

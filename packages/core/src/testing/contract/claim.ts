@@ -128,7 +128,7 @@ export const CLAIM_CASES = casesOf('required', 'claim', {
 
   'a claim ends the waiting': async (kit) => {
     const first = await kit.start({ jobName: 'job' })
-    await first.leave('suspend', {}, { steps: [waitingStep({ due: { inMs: -1 } })] })
+    await first.leave('suspend', {}, { steps: [waitingStep({ name: 'nap', due: { inMs: -1 } })] })
     const { run } = await kit.hold()
     assertMatches(run, { id: first.id, waitingFor: null, attempt: 1 }, 'the second claim')
   },

@@ -85,7 +85,7 @@ const EFFECTS = casesOf('required', 'command', {
 
   'cancel ends a waiting run at once': async (kit) => {
     const holder = await kit.start({ jobName: 'job' })
-    await holder.leave('suspend', {}, { steps: [waitingStep({ due: { inMs: -1 } })] })
+    await holder.leave('suspend', {}, { steps: [waitingStep({ name: 'nap', due: { inMs: -1 } })] })
     assertMatches(await kit.order('cancel', holder.id), { status: 'cancelled', waitingFor: null }, 'the run')
     assertEqual(await kit.claim(), [], 'runs claimed')
   },

@@ -55,7 +55,7 @@ export const NEXT_DUE_CASES = casesOf('required', 'next due', {
 
   'a wait with a time counts': async (kit) => {
     const holder = await kit.start({ jobName: 'job' })
-    await holder.leave('suspend', {}, { steps: [waitingStep({ due: { inMs: FAR_MS } })] })
+    await holder.leave('suspend', {}, { steps: [waitingStep({ name: 'nap', due: { inMs: FAR_MS } })] })
     assertAbout((await kit.storage.nextDue(['job'])).runInMs, FAR_MS, 'runInMs')
   },
 

@@ -110,7 +110,12 @@ export const SIGNAL_CASES = casesOf('signals', 'signals', {
 
   'a signal makes a suspended run due': async (kit) => {
     const holder = await kit.start({ jobName: 'job' })
-    const wait = waitingStep({ kind: 'signal', waitName: 'approved', due: { at: '2099-01-01T00:00:00.000Z' } })
+    const wait = waitingStep({
+      name: 'nap',
+      kind: 'signal',
+      waitName: 'approved',
+      due: { at: '2099-01-01T00:00:00.000Z' },
+    })
     await holder.leave('suspend', {}, { steps: [wait] })
     await send(kit, holder.id)
     const run = await kit.run(holder.id)

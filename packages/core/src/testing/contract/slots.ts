@@ -126,7 +126,7 @@ export const SLOT_CASES = casesOf('required', 'concurrency key', {
     const limit = { concurrencyLimit: 2 }
     await kit.start({ ...HELD, ...limit })
     const second = await kit.start({ ...HELD, ...limit })
-    await second.leave('suspend', {}, { steps: [waitingStep({ due: { inMs: -1 } })] })
+    await second.leave('suspend', {}, { steps: [waitingStep({ name: 'nap', due: { inMs: -1 } })] })
     await kit.order('cancel', (await kit.enqueue({ ...HELD, ...limit, start: { afterMs: FAR_MS } })).id)
     const again = await kit.hold()
     assertMatches(again.run, { id: second.id, concurrencySlot: 1 }, 'the run that goes on')
