@@ -16,7 +16,7 @@ export async function buildPrograms(): Promise<void> {
     silent: true,
     dts: false,
     noExternal: [/^@coji\/durably/],
-    external: ['better-sqlite3', 'kysely', /^@libsql\//],
+    external: ['better-sqlite3', 'kysely', 'pg', /^@libsql\//],
     esbuildOptions: (options) => {
       options.conditions = ['@coji/durably-source']
     },

@@ -3,12 +3,8 @@ import { createKyselyStorageWith, type KyselyStorage } from '../../src/kysely-st
 import { FENCES, type Fences } from '../../src/fences'
 import { postgres } from '../../src/drivers/postgres'
 
-/** One statement at a time, or all statements of a transaction in one turn; its end is a turn of its own. */
-export type TurnSize = 'statement' | 'transaction'
-
 interface SessionParams {
   readonly url: string
-  readonly size?: TurnSize
   readonly fences?: Fences
   /** What it sends instead of a statement. */
   readonly mutate?: (sql: string) => string
@@ -20,7 +16,6 @@ export class Session {
   /** What the database answered instead of rows. */
   readonly errors: string[] = []
   readonly #pool: pg.Pool
-  readonly #size: TurnSize
   readonly #mutate: (sql: string) => string
   #pid = 0
   #isPlaying = false
@@ -28,8 +23,7 @@ export class Session {
   #goOn: (() => void) | null = null
   #changed = () => {}
 
-  constructor({ url, size = 'transaction', fences = FENCES, mutate = (sql) => sql }: SessionParams) {
-    this.#size = size
+  constructor({ url, fences = FENCES, mutate = (sql) => sql }: SessionParams) {
     this.#mutate = mutate
     this.#pool = new pg.Pool({ connectionString: url, max: 4 })
     this.#pool.on('connect', (client) => this.#control(client))
@@ -91,7 +85,7 @@ export class Session {
       return query()
     }
     const isCommit = /^commit/i.test(text)
-    if (isCommit || this.#transaction !== 'started' || this.#size === 'statement') await this.#turn()
+    if (isCommit || this.#transaction !== 'started') await this.#turn()
     if (this.#transaction === null && !/^select/i.test(text)) return this.#alone(query)
     if (this.#transaction !== null) this.#transaction = isCommit ? null : 'started'
     return query()

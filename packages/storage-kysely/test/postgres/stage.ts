@@ -6,7 +6,7 @@ import { recordWrites, takeWrites, wrongIn } from './accepted-writes'
 import { type Answers, wrongAnswers } from './answers'
 import { OF_HOLDER, operationOf, turnsOf, type World } from './operations'
 import { allOrders, giveTurns, isMixed, type Order, Watch } from './orders'
-import { Session, type TurnSize } from './session'
+import { Session } from './session'
 import { createWorlds, type State } from './worlds'
 
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
@@ -29,7 +29,6 @@ export function casesOf(lists: readonly (readonly string[])[]): readonly Case[] 
 interface StageParams {
   /** What the database has as its default. */
   readonly isolation: Isolation
-  readonly size?: TurnSize
   readonly fences?: Fences
   readonly mutate?: (sql: string) => string
 }

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto'
+import { MigrationError } from '@coji/durably-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
+import { scaled } from '../../../../test/scale'
+import { createKyselyStorage, type KyselyStorage } from '../../src'
+import { postgres } from '../../src/drivers/postgres'
+import { claim, COMPLETE, newCommit, newRun } from '../builders'
+import { buildPrograms, finished, startProgram } from '../programs'
+import { Watch } from './orders'
+import { schemaOf } from './schema'
+
+let database: PostgresDatabase
+let watch: Watch
+
+beforeAll(async () => {
+  database = await createDatabase()
+  watch = await Watch.open(database.url)
+})
+
+afterAll(async () => {
+  await watch.end()
+  await database.drop()
+})
+
+interface Place {
+  readonly name: string
+  readonly url: string
+  storage(tablePrefix?: string): KyselyStorage
+}
+
+/** A schema of a test's own. */
+async function inSchema(use: (place: Place) => Promise<void>): Promise<void> {
+  const name = `s_${randomUUID().replaceAll('-', '')}`
+  await watch.query(`create schema ${name}`)
+  const url = new URL(database.url)
+  url.searchParams.set('options', `-c search_path=${name}`)
+  const open: KyselyStorage[] = []
+  const storage = (tablePrefix = 'durably_') => {
+    const dialect = postgres({ connectionString: url.href, max: 3, listen: false })
+    const one = createKyselyStorage({ dialect, tablePrefix })
+    open.push(one)
+    return one
+  }
+  try {
+    await use({ name, url: url.href, storage })
+  } finally {
+    for (const one of open) await one.close()
+    await watch.query(`drop schema ${name} cascade`)
+  }
+}
+
+const tablesIn = async (schema: string) =>
+  (
+    await watch.query<{ name: string }>(`select tablename as name from pg_tables where schemaname = $1 order by 1`, [
+      schema,
+    ])
+  ).map(({ name }) => name)
+
+async function works(storage: KyselyStorage): Promise<void> {
+  await storage.checkSchema()
+  await storage.enqueue([newRun()])
+  const [run] = await claim(storage)
+  if (run === undefined) throw new Error('Nothing was claimed.')
+  expect(await storage.commit([newCommit(run, { outcome: COMPLETE })])).toMatchObject([{ kept: true }])
+}
+
+describe('migrate() on Postgres', () => {
+  it('makes the committed schema, under any names', async () => {
+    await inSchema(async ({ name, storage }) => {
+      await storage().migrate()
+      const schema = await schemaOf(watch, name)
+      await expect(schema).toMatchFileSnapshot('../schema.postgres.sql')
+      await watch.query(`drop schema ${name} cascade; create schema ${name}`)
+      await storage('').migrate()
+      expect(await schemaOf(watch, name)).toBe(schema.replaceAll('durably_', ''))
+      await works(storage(''))
+    })
+  })
+
+  it('is done once by six that start at the same time', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < scaled({ quick: 6, full: 20 }); round++) {
+      await inSchema(async ({ name, storage }) => {
+        const six = Array.from({ length: 6 }, () => storage())
+        await Promise.all(six.map((one) => one.migrate()))
+        await Promise.all(six.map((one) => one.checkSchema()))
+        expect(await watch.query(`select version from ${name}.durably_schema_versions`)).toEqual([{ version: 1 }])
+      })
+    }
+  })
+
+  it('is done once by six processes', { timeout: 60_000 }, async () => {
+    await buildPrograms()
+    for (let round = 0; round < scaled({ quick: 1, full: 20 }); round++) {
+      await inSchema(async ({ url, storage }) => {
+        const processes = Array.from({ length: 6 }, () => finished(startProgram('migrate', ['postgres', url])))
+        for (const result of await Promise.all(processes)) expect(result).toMatchObject({ code: 0, stderr: '' })
+        await works(storage())
+      })
+    }
+  })
+
+  it('leaves nothing behind when its connection is killed halfway, and can be done again', async () => {
+    await inSchema(async ({ name, storage }) => {
+      // Stops the migration at its last index.
+      await watch.query(`create function ${name}.wait() returns event_trigger language plpgsql as $$ begin
+        if current_schema() = '${name}' then perform pg_advisory_xact_lock(4711); end if; end $$`)
+      await watch.query(`create event trigger wait_${name} on ddl_command_end when tag in ('CREATE INDEX')
+        execute function ${name}.wait()`)
+      await watch.query('select pg_advisory_lock(4711)')
+      const migration = storage().migrate()
+      const failed = expect(migration).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+      const waiting = () =>
+        watch.query(`select pid from pg_locks where locktype = 'advisory' and objid = 4711 and not granted`)
+      await expect.poll(waiting, { interval: 5 }).toHaveLength(1)
+      await watch.query(`select pg_terminate_backend(pid) from pg_locks where objid = 4711 and not granted`)
+      await failed
+      expect(await tablesIn(name)).toEqual([])
+      await watch.query('select pg_advisory_unlock(4711)')
+      await watch.query(`drop event trigger wait_${name}`)
+      await storage().migrate()
+      await works(storage())
+    })
+  })
+
+  it.each([
+    ['a table', 'create table runs (id integer)'],
+    ['a table of versions', 'create table schema_versions (version text, applied_at text)'],
+    ['a view', 'create view steps as select 1 as one'],
+    ['an index', 'create table mine (id integer); create index runs_claim on mine (id)'],
+  ])('does not take %s of the application for its own', async (_what, statement) => {
+    await inSchema(async ({ name, storage }) => {
+      await watch.query(`set search_path = ${name}`)
+      await watch.query(statement)
+      const before = await tablesIn(name)
+      await expect(storage('').migrate()).rejects.toThrow(MigrationError)
+      await expect(storage('').migrate()).rejects.toThrow(/tablePrefix/)
+      expect(await tablesIn(name)).toEqual(before)
+      await storage().migrate()
+      await works(storage())
+      await watch.query('set search_path = public')
+    })
+  })
+
+  it('keeps two installations in one schema apart', async () => {
+    await inSchema(async ({ storage }) => {
+      const both = [storage('a_'), storage('b_')]
+      await Promise.all(both.map((one) => one.migrate()))
+      for (const one of both) {
+        await works(one)
+        expect(await one.counts({})).toMatchObject({ completed: 1, pending: 0 })
+      }
+    })
+  })
+})

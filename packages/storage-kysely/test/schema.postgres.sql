@@ -1,0 +1,139 @@
+create table durably_logs (
+  id text collate "C" not null,
+  run_id text collate "C" not null,
+  step_name text collate "C",
+  level text collate "C" not null,
+  message text collate "C" not null,
+  data json,
+  timestamp timestamp(3) with time zone not null,
+  write_order bigint not null generated always as identity
+);
+CREATE UNIQUE INDEX durably_logs_pkey ON durably_logs USING btree (id);
+CREATE INDEX durably_logs_run ON durably_logs USING btree (run_id, "timestamp");
+
+create table durably_run_events (
+  run_id text collate "C" not null,
+  seq integer not null,
+  event_type text collate "C" not null,
+  payload json not null,
+  created_at timestamp(3) with time zone not null
+);
+CREATE UNIQUE INDEX durably_run_events_key ON durably_run_events USING btree (run_id, seq);
+
+create table durably_run_labels (
+  run_id text collate "C" not null,
+  name text collate "C" not null,
+  value text collate "C" not null
+);
+CREATE UNIQUE INDEX durably_run_labels_key ON durably_run_labels USING btree (run_id, name);
+CREATE INDEX durably_run_labels_value ON durably_run_labels USING btree (name, value, run_id);
+
+create table durably_runs (
+  id text collate "C" not null,
+  tenant text collate "C" not null default ''::text,
+  job_name text collate "C" not null,
+  job_version text collate "C",
+  payload json,
+  status text collate "C" not null,
+  idempotency_key text collate "C",
+  concurrency_key text collate "C",
+  concurrency_limit integer not null default 1,
+  concurrency_slot integer,
+  hold_key_while_waiting integer not null default 0,
+  priority integer not null default 0,
+  available_at timestamp(3) with time zone,
+  waiting_for json,
+  current_step_index integer not null default 0,
+  progress json,
+  output json,
+  error text collate "C",
+  error_detail json,
+  version integer not null default 1,
+  attempt integer not null default 1,
+  attempt_base integer not null default 0,
+  crash_count integer not null default 0,
+  assignments integer not null default 0,
+  owner_id text collate "C",
+  claim_token text collate "C",
+  lease_epoch integer not null default 0,
+  lease_until timestamp(3) with time zone,
+  leader_epoch integer,
+  commit_no integer not null default 0,
+  wakes integer not null default 0,
+  last_event_sequence integer not null default 0,
+  cancel_requested_at timestamp(3) with time zone,
+  timeout_ms bigint,
+  deadline_at timestamp(3) with time zone,
+  parent_run_id text collate "C",
+  schedule_id text collate "C",
+  scheduled_for timestamp(3) with time zone,
+  heartbeat_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  started_at timestamp(3) with time zone,
+  finished_at timestamp(3) with time zone,
+  assigned_worker_id text collate "C",
+  assigned_at timestamp(3) with time zone,
+  continuation_state text collate "C",
+  continuation_check_deadline_at timestamp(3) with time zone,
+  log_ref text collate "C",
+  constraint ended_is_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+  constraint running_has_lease CHECK (((status = 'running'::text) = (lease_until IS NOT NULL)))
+) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_analyze_scale_factor=0.02, autovacuum_analyze_threshold=500);
+CREATE INDEX durably_runs_claim ON durably_runs USING btree (priority DESC, available_at, id) WHERE ((status = 'pending'::text) AND (concurrency_key IS NULL));
+CREATE INDEX durably_runs_claim_by_key ON durably_runs USING btree (tenant, concurrency_key, priority DESC, available_at, id) WHERE ((status = 'pending'::text) AND (concurrency_key IS NOT NULL));
+CREATE INDEX durably_runs_claim_keyed ON durably_runs USING btree (priority DESC, available_at, id) WHERE ((status = 'pending'::text) AND (concurrency_key IS NOT NULL));
+CREATE INDEX durably_runs_created ON durably_runs USING btree (created_at, id);
+CREATE INDEX durably_runs_due ON durably_runs USING btree (job_name, available_at) WHERE (status = 'pending'::text);
+CREATE INDEX durably_runs_finished ON durably_runs USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
+CREATE UNIQUE INDEX durably_runs_idempotency ON durably_runs USING btree (tenant, job_name, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX durably_runs_parent ON durably_runs USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
+CREATE UNIQUE INDEX durably_runs_pkey ON durably_runs USING btree (id);
+CREATE INDEX durably_runs_running ON durably_runs USING btree (owner_id) WHERE (status = 'running'::text);
+CREATE UNIQUE INDEX durably_runs_schedule ON durably_runs USING btree (schedule_id, scheduled_for) WHERE (schedule_id IS NOT NULL);
+CREATE UNIQUE INDEX durably_runs_slot ON durably_runs USING btree (tenant, concurrency_key, concurrency_slot) WHERE (concurrency_slot IS NOT NULL);
+CREATE INDEX durably_runs_status_created ON durably_runs USING btree (status, created_at);
+CREATE INDEX durably_runs_status_key ON durably_runs USING btree (status, concurrency_key);
+
+create table durably_schema_versions (
+  version integer not null,
+  applied_at timestamp(3) with time zone not null,
+  min_reader integer not null
+);
+CREATE UNIQUE INDEX durably_schema_versions_pkey ON durably_schema_versions USING btree (version);
+
+create table durably_signals (
+  run_id text collate "C" not null,
+  position integer not null,
+  name text collate "C" not null,
+  payload json,
+  dedupe_key text collate "C",
+  created_at timestamp(3) with time zone not null,
+  consumed_at timestamp(3) with time zone
+);
+CREATE UNIQUE INDEX durably_signals_dedupe ON durably_signals USING btree (run_id, dedupe_key) WHERE (dedupe_key IS NOT NULL);
+CREATE UNIQUE INDEX durably_signals_key ON durably_signals USING btree (run_id, "position");
+
+create table durably_steps (
+  id text collate "C" not null,
+  run_id text collate "C" not null,
+  name text collate "C" not null,
+  index integer not null,
+  kind text collate "C" not null,
+  status text collate "C" not null,
+  attempt integer not null,
+  output json,
+  error text collate "C",
+  error_detail json,
+  checkpoint json,
+  wait_name text collate "C",
+  due_at timestamp(3) with time zone,
+  lease_epoch integer not null,
+  claim_token text collate "C" not null,
+  started_at timestamp(3) with time zone not null,
+  completed_at timestamp(3) with time zone,
+  write_order bigint not null generated always as identity
+);
+CREATE INDEX durably_steps_index ON durably_steps USING btree (run_id, index);
+CREATE UNIQUE INDEX durably_steps_live_name ON durably_steps USING btree (run_id, name) WHERE (status <> 'failed'::text);
+CREATE UNIQUE INDEX durably_steps_pkey ON durably_steps USING btree (id);
