@@ -36,10 +36,11 @@ export class PostgresPool {
     this.#pool = pool
     this.#prepare = prepare
     this.#isOwn = isOwn
-    // Without a listener an idle connection that dies takes the process along, and so does one that is in use.
-    // Once is enough for all instances on the pool, and one stays: a connection may die after the last of them.
+    // Without a listener an idle connection that dies takes the process along, and so does one that is in use. A pool of
+    // the application can have connections already. Once is enough for all instances on the pool, and one stays: a
+    // connection may die after the last of them.
     if (!pool.listeners('error').includes(ignore)) pool.on('error', ignore)
-    pool.on('connect', listenForErrors)
+    pool.on('acquire', listenForErrors)
   }
 
   /** One statement alone, several in a transaction. */
@@ -75,7 +76,7 @@ export class PostgresPool {
   }
 
   async close(): Promise<void> {
-    this.#pool.off('connect', listenForErrors)
+    this.#pool.off('acquire', listenForErrors)
     if (this.#isOwn) await keepAwake(this.#pool.end())
   }
 
@@ -167,7 +168,7 @@ export class PostgresPool {
 }
 
 function listenForErrors(client: pg.PoolClient): void {
-  client.on('error', ignore)
+  if (!client.listeners('error').includes(ignore)) client.on('error', ignore)
 }
 
 /** The next statement on it fails, and tells. */

@@ -1,0 +1,247 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
+import { createKyselyStorage, type KyselyStorage } from '../../src'
+import { postgres } from '../../src/drivers/postgres'
+import { leaseOf, newCommit, newRun, newStep, startRun } from '../builders'
+import { Watch } from './orders'
+
+let database: PostgresDatabase
+let watch: Watch
+const open: { close(): Promise<unknown> }[] = []
+
+beforeAll(async () => {
+  database = await createDatabase()
+  watch = await Watch.open(database.url)
+  await storageOn(database.url).migrate()
+})
+
+afterAll(async () => {
+  for (const one of open) await one.close()
+  await watch.end()
+  await database.drop()
+})
+
+function storageOn(url: string, options = ''): KyselyStorage {
+  const own = new URL(url)
+  if (options !== '') own.searchParams.set('options', options)
+  own.searchParams.set('application_name', 'under-test')
+  const storage = createKyselyStorage({ dialect: postgres({ connectionString: own.href, max: 3, listen: false }) })
+  open.push(storage)
+  return storage
+}
+
+/** On a pool of the application, which keeps its settings. */
+function onPool(options = ''): { readonly storage: KyselyStorage; readonly pool: pg.Pool } {
+  const pool = new pg.Pool({ connectionString: database.url, max: 4, application_name: 'under-test', options })
+  const storage = createKyselyStorage({ dialect: postgres({ pool, listen: false }) })
+  open.push(storage, { close: () => pool.end() })
+  return { storage, pool }
+}
+
+function changed(change: (url: URL) => void): string {
+  const url = new URL(database.url)
+  change(url)
+  return url.href
+}
+
+describe('errors of Postgres', () => {
+  it('a server that is not there', async () => {
+    const storage = storageOn(changed((url) => (url.port = '1')))
+    await expect(storage.getRun('x')).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    await expect(storage.enqueue([newRun()])).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+  })
+
+  it('a database that is not there', async () => {
+    const storage = storageOn(changed((url) => (url.pathname = '/nowhere')))
+    await expect(storage.migrate()).rejects.toMatchObject({ code: 'STORAGE_CANNOT_OPEN' })
+  })
+
+  it('a user that is not there', async () => {
+    const nobody = storageOn(changed((url) => Object.assign(url, { username: 'nobody_at_all', password: 'x' })))
+    await expect(nobody.getRun('x')).rejects.toMatchObject({ code: 'STORAGE_CANNOT_OPEN' })
+  })
+
+  it('a user who may read only, and a database for reading only', async () => {
+    await createGuest()
+    await watch.query('grant select on all tables in schema public to durably_guest')
+    const guest = storageOn(changed((url) => Object.assign(url, { username: 'durably_guest', password: '' })))
+    expect(await guest.getRun('x')).toBe(null)
+    await expect(guest.enqueue([newRun()])).rejects.toMatchObject({ code: 'STORAGE_READONLY' })
+    const standby = storageOn(database.url, '-c default_transaction_read_only=on')
+    await expect(standby.enqueue([newRun()])).rejects.toMatchObject({ code: 'STORAGE_READONLY' })
+  })
+
+  it('no connection left', async () => {
+    const name = new URL(database.url).pathname.slice(1)
+    const limited = changed((url) => Object.assign(url, { username: 'durably_guest', password: '' }))
+    await watch.query(`alter database ${name} connection limit 1`)
+    const storage = storageOn(limited)
+    await expect(storage.getRun('x')).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    await watch.query(`alter database ${name} connection limit -1`)
+    await expect.poll(() => storage.getRun('x').catch(({ code }: { code: string }) => code)).toBe(null)
+  })
+
+  it('a statement that takes too long', async () => {
+    const { storage } = onPool('-c statement_timeout=50')
+    const run = await startRun(storage)
+    await withLocked(run.id, async () => {
+      await expect(storage.commit([newCommit(run, { steps: [newStep()] })])).rejects.toMatchObject({
+        code: 'STORAGE_UNAVAILABLE',
+      })
+    })
+    expect(await storage.commit([newCommit(run, { steps: [newStep()] })])).toMatchObject([{ kept: true }])
+  })
+
+  it('a lock that is held too long, waited for again and again', async () => {
+    const { storage } = onPool('-c lock_timeout=20')
+    const run = await startRun(storage)
+    let commit: Promise<unknown> = Promise.resolve()
+    await withLocked(run.id, async () => {
+      commit = storage.commit([newCommit(run, { steps: [newStep()] })])
+      await delay(100)
+    })
+    expect(await commit).toMatchObject([{ kept: true }])
+  })
+
+  it('a deadlock with the application is tried again', { timeout: 20_000 }, async () => {
+    const { storage } = onPool('-c deadlock_timeout=200')
+    const [a, b] = [await startRun(storage), await startRun(storage)]
+    const app = new pg.Client(database.url)
+    await app.connect()
+    await app.query(`set deadlock_timeout = '10s'; begin`)
+    await app.query('select 1 from durably_runs where id = $1 for update', [b.id])
+    let isDone = false
+    const renewal = storage.renew([a, b].map(leaseOf), 60_000).finally(() => (isDone = true))
+    await expect.poll(waiting, { interval: 2 }).toHaveLength(1)
+    const locked = await watch.query('select 1 from durably_runs where id = $1 for update skip locked', [a.id])
+    expect(locked).toEqual([])
+    await app.query('select 1 from durably_runs where id = $1 for update', [a.id])
+    // The application has both rows, so the renewal was the victim.
+    expect(isDone).toBe(false)
+    await app.query('commit')
+    await app.end()
+    expect(await renewal).toMatchObject([{ kept: true }, { kept: true }])
+  })
+
+  it('a constraint that is violated', async () => {
+    const storage = storageOn(database.url)
+    const run = await startRun(storage)
+    const twice = [newStep({ name: 'same' }), newStep({ name: 'same' })]
+    await expect(storage.commit([newCommit(run, { steps: twice })])).rejects.toMatchObject({
+      code: 'STORAGE_REJECTED',
+      cause: { code: '23505' },
+    })
+    await expect(storage.enqueue([newRun({ payload: '{"a":"\\u0000' })])).rejects.toMatchObject({
+      code: 'STORAGE_REJECTED',
+    })
+  })
+
+  it('a transaction that could not be serialized, as the engine has to try it again', async () => {
+    const { storage } = onPool('-c default_transaction_isolation=serializable')
+    const run = await startRun(storage)
+    const body = async (trx: Parameters<Parameters<typeof storage.transaction.run>[0]>[0]) => {
+      await trx.selectFrom('durably_runs').select('id').where('id', '=', run.id).execute()
+      await storage.renew([leaseOf(run)], 60_000)
+      return { commit: newCommit(run, { steps: [newStep()] }), value: 1 }
+    }
+    await expect(storage.transaction.commitWith(body, 5000)).rejects.toMatchObject({ code: 'STORAGE_BUSY' })
+    expect(await storage.getSteps(run.id)).toEqual([])
+  })
+})
+
+/** The server asks for no password, so whether a wrong one is refused is not seen here: it is of the same class as no user. */
+async function createGuest(): Promise<void> {
+  await watch.query('drop role if exists durably_guest; create role durably_guest login')
+}
+
+/** As long as somebody else has its row. */
+async function withLocked(runId: string, use: () => Promise<void>): Promise<void> {
+  const holder = new pg.Client(database.url)
+  await holder.connect()
+  await holder.query('begin')
+  await holder.query('select 1 from durably_runs where id = $1 for update', [runId])
+  await use()
+  await holder.end()
+}
+
+const IN_TRANSACTION = `state like 'idle in transaction%'`
+const SESSIONS = `select pid, state from pg_stat_activity where application_name = 'under-test' and datname = current_database()`
+const waiting = () => watch.query(`${SESSIONS} and wait_event_type = 'Lock'`)
+const inTransaction = async () => (await watch.query(`${SESSIONS} and ${IN_TRANSACTION}`)).length
+
+async function kill(condition: string): Promise<void> {
+  await watch.query(`select pg_terminate_backend(pid) from (${SESSIONS}) as mine where ${condition}`)
+}
+
+describe('a connection that is killed', () => {
+  const kinds = [
+    ['of its own pool', () => ({ storage: storageOn(database.url), pool: null })],
+    ['of a pool of the application', () => onPool()],
+  ] as const
+
+  it.each(kinds)('%s, in the middle of a list', async (_kind, connect) => {
+    const { storage, pool } = connect()
+    const run = await startRun(storage)
+    await withLocked(run.id, async () => {
+      const child = newRun({ parentRunId: run.id, jobName: 'other' })
+      const commit = storage.commit([newCommit(run, { steps: [newStep({ child })] })])
+      const failed = expect(commit).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+      await expect.poll(waiting, { interval: 2 }).toHaveLength(1)
+      await kill(`pid in (select pid from pg_locks where not granted)`)
+      await failed
+    })
+    const commit = newCommit(run, { steps: [newStep()] })
+    expect(await storage.commit([commit])).toMatchObject([{ kept: true }])
+    expect(await inTransaction()).toBe(0)
+    if (pool !== null) expect([pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0])
+  })
+
+  it.each(kinds)('%s, while it is idle', async (_kind, connect) => {
+    const { storage } = connect()
+    await Promise.all([1, 2, 3].map(() => storage.enqueue([newRun({ jobName: 'idle' })])))
+    await kill('true')
+    const answers = () =>
+      storage.counts({}).then(
+        () => 'ok',
+        ({ code }: { code: string }) => code,
+      )
+    await expect.poll(answers, { interval: 5 }).toBe('ok')
+    expect(await storage.enqueue([newRun({ jobName: 'idle' })])).toMatchObject([{ created: true }])
+  })
+
+  it.each(kinds)('%s, while the application has it', async (_kind, connect) => {
+    const { storage } = connect()
+    const run = await startRun(storage)
+    const body = async () => {
+      await kill(IN_TRANSACTION)
+      return { commit: newCommit(run, { steps: [newStep()] }), value: 1 }
+    }
+    await expect(storage.transaction.commitWith(body, 5000)).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    const second = async (trx: Parameters<Parameters<typeof storage.transaction.run>[0]>[0]) => {
+      await kill(IN_TRANSACTION)
+      await sql`select 1`.execute(trx)
+    }
+    await expect(storage.transaction.run(second)).rejects.toThrow(/terminat|not queryable/)
+    expect(await storage.getSteps(run.id)).toEqual([])
+    expect(await storage.commit([newCommit(run, { steps: [newStep()] })])).toMatchObject([{ kept: true }])
+    expect(await inTransaction()).toBe(0)
+  })
+
+  it('of a pool that was in use before durably got it', async () => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 3, application_name: 'under-test' })
+    const before = await Promise.all([pool.connect(), pool.connect()])
+    for (const client of before) client.release()
+    const storage = createKyselyStorage({ dialect: postgres({ pool, listen: false }) })
+    open.push(storage, { close: () => pool.end() })
+    const run = await startRun(storage)
+    const body = async () => {
+      await kill(IN_TRANSACTION)
+      return { commit: newCommit(run, { steps: [newStep()] }), value: 1 }
+    }
+    await expect(storage.transaction.commitWith(body, 5000)).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    expect(await storage.commit([newCommit(run, { steps: [newStep()] })])).toMatchObject([{ kept: true }])
+  })
+})
