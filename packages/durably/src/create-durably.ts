@@ -13,12 +13,15 @@ import type { SqlJobContext } from './sql-job-context'
 export type DatabaseOptions<DB = DurablyDatabase> = Omit<DurablyOptions, 'storage'> & {
   /** Before each table name. Default `durably_`. */
   readonly tablePrefix?: string | undefined
-  /** `safe` (the default): an acknowledged commit survives a power cut. `fast`: it survives the end of the process. */
+  /**
+   * On SQLite `safe` (the default): an acknowledged commit survives a power cut. `fast`: it survives the end of the
+   * process. On Postgres the server decides.
+   */
   readonly durability?: Durability | undefined
   readonly storage?: undefined
 } & (
     | {
-        /** A Kysely dialect for SQLite, or what `libsql()`, `betterSqlite3()` or `sqlocal()` returns. */
+        /** A Kysely dialect for SQLite or Postgres, or what `libsql()`, `betterSqlite3()`, `sqlocal()` or `postgres()` returns. */
         readonly dialect: Dialect
         readonly db?: undefined
       }

@@ -45,7 +45,9 @@ export type KyselyStorageOptions<DB = DurablyDatabase> = {
    */
   readonly durability?: Durability
 } & (
-  | { /** A Kysely dialect for SQLite, or what one of the driver helpers returns. */ readonly dialect: Dialect }
+  | {
+      /** A Kysely dialect for SQLite or Postgres, or what one of the driver helpers returns. */ readonly dialect: Dialect
+    }
   | { /** The application's own Kysely instance. It is left open. */ readonly db: Kysely<DB> }
 )
 
@@ -64,7 +66,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
 }
 
 /**
- * Keeps runs in a SQLite database through Kysely.
+ * Keeps runs in a SQLite or Postgres database through Kysely.
  *
  * ```ts
  * const storage = createKyselyStorage({ dialect: betterSqlite3('app.db') })
