@@ -1,9 +1,11 @@
 import { casesFor } from '@coji/durably-core/testing'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { contractSetup } from './contract-setup'
-import { DATABASES } from './databases'
+import { DATABASES, startDatabases } from './databases'
 
 const { cases, excluded } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch'])
+
+startDatabases()
 
 it('leaves no case of the contract out', () => {
   expect(excluded).toEqual([])
@@ -12,9 +14,6 @@ it('leaves no case of the contract out', () => {
 
 for (const database of DATABASES) {
   describe(database.name, () => {
-    // Some take seconds to start.
-    beforeAll(async () => (await database.open()).dispose(), 60_000)
-
     for (const { name, run } of cases) it(name, () => run(contractSetup(database)))
   })
 }

@@ -6,7 +6,7 @@ import { LibsqlDialect } from '@libsql/kysely-libsql'
 import Database from 'better-sqlite3'
 import { type Dialect, PostgresDialect, SqliteDialect } from 'kysely'
 import pg from 'pg'
-import { afterAll } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { libsql } from '../src/drivers/libsql'
 import { postgres } from '../src/drivers/postgres'
@@ -75,6 +75,13 @@ async function openHttp(): Promise<OpenDatabase> {
       remove()
     },
   }
+}
+
+/** Some take seconds to start, which is not the time of the test that comes first. */
+export function startDatabases(): void {
+  beforeAll(async () => {
+    for (const one of DATABASES) await (await one.open()).dispose()
+  }, 60_000)
 }
 
 let database: Promise<PostgresDatabase> | null = null

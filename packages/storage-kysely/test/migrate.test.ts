@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
-import { DATABASES, tempFile } from './databases'
+import { DATABASES, startDatabases, tempFile } from './databases'
 import { buildPrograms, finished, startProgram } from './programs'
 
 describe('migrate', () => {
@@ -106,6 +106,7 @@ describe('migrate', () => {
 })
 
 describe('many at once', () => {
+  startDatabases()
   beforeAll(buildPrograms)
 
   for (const database of DATABASES) {

@@ -2,11 +2,13 @@ import { CamelCasePlugin, type Kysely, sql, type Transaction } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { leaseOf, newCommit, newRun, newStep, startRun } from './builders'
-import { DATABASES, type OpenDatabase } from './databases'
+import { DATABASES, startDatabases, type OpenDatabase } from './databases'
 
 interface AppDatabase {
   accounts: { id: string; balance: number }
 }
+
+startDatabases()
 
 for (const database of DATABASES) {
   describe(database.name, () => {

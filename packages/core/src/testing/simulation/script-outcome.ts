@@ -67,6 +67,7 @@ export function caughtText(message: unknown): string {
   return `caught ${String(message)}`
 }
 
+/** Whose output is looked at. */
 export interface OutputOf {
   readonly script: Script
   readonly attempt: number
