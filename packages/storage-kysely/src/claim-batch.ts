@@ -8,7 +8,7 @@ import { runColumns, toRun } from './rows'
 import { and, list, type Sql, type SqlContext, statement } from './statement'
 
 /** Two workers can want the same slot at the same moment; the unique index lets one of them have it. */
-const MAX_ROUNDS = 6
+const MAX_MISSES = 5
 const LONGEST_PAUSE_MS = 20
 
 /** For Postgres: one statement claims as many runs as are wanted, and passes over what others are claiming just now. */
@@ -24,21 +24,30 @@ export function createClaimBatch(context: SqlContext): Claim {
       eventCount: events.length,
     })
     const [rows = []] = await executor.write([query])
-    const runs = rows.filter((row) => row['id'] !== null).map(toRun)
-    return { runs, isContended: rows[0]?.['is_contended'] === true }
+    const [first = {}] = rows
+    return {
+      runs: rows.filter((row) => row['id'] !== null).map(toRun),
+      isContended: first['is_contended'] === true,
+      hasPassedOver: first['has_passed_over'] === true,
+    }
   }
 
   return async function claim(executor, params) {
     const claimed: RunRecord[] = []
-    for (let round = 1; round <= MAX_ROUNDS; round++) {
+    let misses = 0
+    while (claimed.length < params.limit) {
       try {
-        const { runs, isContended } = await takeSome(executor, params, params.limit - claimed.length)
+        const { runs, isContended, hasPassedOver } = await takeSome(executor, params, params.limit - claimed.length)
         claimed.push(...runs)
-        if (!isContended || claimed.length === params.limit) break
+        // They stood in the way of others, and do not any more: their key is taken now.
+        if (runs.length > 0 && hasPassedOver) continue
+        if (!isContended) break
       } catch (error) {
-        if (!isConstraintError(error) || round === MAX_ROUNDS) throw error
+        if (!isConstraintError(error) || misses === MAX_MISSES) throw error
       }
-      if (round > 1) await pause(Math.random() * LONGEST_PAUSE_MS)
+      if (misses === MAX_MISSES) break
+      misses += 1
+      if (misses > 1) await pause(Math.random() * LONGEST_PAUSE_MS)
     }
     return claimed.sort(inOrder)
   }
@@ -64,9 +73,10 @@ function takeStatement(context: SqlContext) {
         select c.id, c.last_event_sequence - ${p('eventCount')} + ${dialect.field(sql`e.value`, 0, 'integer')},
           ${dialect.field(sql`e.value`, 1, 'text')}, ${dialect.toJson(dialect.field(sql`e.value`, 2, 'text'))}, ${dialect.now}
         from claimed as c cross join ${events} as e)
-      select t.is_contended, ${runColumns(context, 'c')}
+      select t.*, ${runColumns(context, 'c')}
       from (select exists (select 1 from tried where not is_mine)
-        or (select count(*) from claimed) < (select count(*) from placed) as is_contended) as t
+          or (select count(*) from claimed) < (select count(*) from placed) as is_contended,
+        (select count(*) from picked) > (select count(*) from placed) as has_passed_over) as t
       left join claimed as c on true`
   })
 }

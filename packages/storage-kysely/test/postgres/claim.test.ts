@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
+import { createKyselyStorage, type KyselyStorage } from '../../src'
+import { postgres } from '../../src/drivers/postgres'
+import { claim, newRun } from '../builders'
+import { Watch } from './orders'
+
+let database: PostgresDatabase
+let storage: KyselyStorage
+let watch: Watch
+
+beforeAll(async () => {
+  database = await createDatabase()
+  watch = await Watch.open(database.url)
+  storage = createKyselyStorage({ dialect: postgres({ connectionString: database.url, listen: false }) })
+  await storage.migrate()
+})
+
+beforeEach(() => watch.query('truncate durably_runs'))
+
+afterAll(async () => {
+  await storage.close()
+  await watch.end()
+  await database.drop()
+})
+
+const ofKey = (concurrencyKey: string, concurrencyLimit: number, count: number) =>
+  Array.from({ length: count }, () => newRun({ concurrencyKey, concurrencyLimit }))
+
+const keysOf = async (limit: number) => (await claim(storage, limit)).map((run) => run.concurrencyKey)
+
+it('claims what comes after runs that the first of their key holds back', async () => {
+  await storage.enqueue([...ofKey('a', 1, 4), newRun(), ...ofKey('b', 2, 3), newRun()])
+  expect(await keysOf(5)).toEqual(['a', null, 'b', 'b', null])
+  expect(await keysOf(5)).toEqual([])
+})
+
+it('claims as much behind a hundred runs of one key', async () => {
+  await storage.enqueue([...ofKey('a', 2, 100), ...ofKey('b', 1, 2), newRun()])
+  expect(await keysOf(4)).toEqual(['a', 'a', 'b', null])
+})
