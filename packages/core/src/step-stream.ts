@@ -81,7 +81,7 @@ class Stream {
     if (!this.isOpen || !call.isOpen) {
       throw new InvalidOptionError(`emit() of step "${call.name}" was called after its body had ended.`)
     }
-    if (this.#signal.aborted) throw this.#signal.reason
+    if (this.#signal.aborted) throw this.#refuse(this.#signal.reason)
     const text = this.#encode(chunk)
     call.checkpoint = HAS_CHUNKS
     const event = { type: 'step:chunk', ...idsOf(call), chunk: decodeValue(text) } as const
@@ -102,8 +102,12 @@ class Stream {
     try {
       return encodeValue(chunk, `A chunk of step "${this.#call.name}"`, MAX_CHUNK_BYTES)
     } catch (error) {
-      this.#refused ??= { error }
-      throw error
+      throw this.#refuse(error)
     }
+  }
+
+  #refuse(error: unknown): unknown {
+    this.#refused ??= { error }
+    return error
   }
 }

@@ -407,6 +407,27 @@ describe('emit', () => {
     expect(await historyOf(id)).toEqual(['start', 'before'])
   })
 
+  it('leaves no result behind that lacks what was said after the run was cancelled, awaited or not', async () => {
+    const gate = createGate()
+    const { durably, id, now } = await begin((ctx) =>
+      ctx.stream('talk', async (emit, { attempt }) => {
+        void emit('before')
+        await gate.opened
+        void emit('after')
+        return attempt
+      }),
+    )
+    await durably.cancel(id)
+    gate.open()
+    await settled()
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+    await durably.retry(id)
+    await settled()
+    expect(await now()).toMatchObject({ status: 'completed' })
+    const told = ['start', 'before', 'start', 'restart', 'beforeafter', 'complete']
+    expect(await historyOf(id)).toEqual(told)
+  })
+
   it('does not wait for the database when the run is over', async () => {
     const faulty = createFaulty(bench.storage)
     faulty.fail('commit')
