@@ -39,7 +39,7 @@ function startShop(env: NodeJS.ProcessEnv): Shop {
     complaints: () => complaints,
     end,
     async printed(pattern) {
-      await expect.poll(() => text, { timeout: 20_000, interval: 5, message: complaints }).toMatch(pattern)
+      await expect.poll(() => text, { timeout: 60_000, interval: 5, message: complaints }).toMatch(pattern)
       return pattern.exec(text) ?? []
     },
   }
@@ -96,7 +96,7 @@ it('orders are done to their end although workers are killed, and no step twice 
   expect(shop.complaints()).toBe('')
 })
 
-it('brings a Postgres along, and leaves nothing behind', { timeout: 60_000 }, async () => {
+it('brings a Postgres along, and leaves nothing behind', { timeout: 180_000 }, async () => {
   const { DATABASE_URL: _given, ...env } = process.env
   const shop = startShop({ ...env, DATABASE_URL: undefined, WORKERS: '1' })
   const [, url] = await shop.printed(/(http:\S+) is process/)

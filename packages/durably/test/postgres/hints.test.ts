@@ -8,7 +8,7 @@ import { openOn } from '../databases'
 import { newPlace, newSession, type Place, WITHOUT_POLLING } from './kit'
 
 /** Polling would take a minute; the machine may be busy. */
-const AT_ONCE_MS = 3000
+const AT_ONCE_MS = 10_000
 
 function within<T>(work: Promise<T>): Promise<T> {
   const tooLate = new Promise<never>((_, reject) => setTimeout(() => reject(new Error('too late')), AT_ONCE_MS))

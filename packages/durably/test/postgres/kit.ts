@@ -1,8 +1,11 @@
 import pg from 'pg'
-import { afterEach } from 'vitest'
+import { afterEach, vi } from 'vitest'
 import type { DatabaseOptions, SqlDurably } from '../../src/index'
 import { postgres, type PostgresConfig } from '../../src/postgres'
 import { openMigrated, openOn, postgresPlace } from '../databases'
+
+// The machine may be busy with other things; what these tests measure differs by more than that.
+vi.setConfig({ testTimeout: 30_000, expect: { poll: { timeout: 15_000 } } })
 
 /** Nothing in these tests may be found by polling unless it says so. */
 export const WITHOUT_POLLING = { pollingInterval: 60_000 } as const

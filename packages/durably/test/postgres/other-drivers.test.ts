@@ -43,7 +43,7 @@ describe.each([
   ['a bare PostgresDialect', onBarePg],
 ])('%s', (_name, open) => {
   it('runs a job with steps, retries, a child, a signal and a transaction, and keeps its history', {
-    timeout: 20_000,
+    timeout: 60_000,
   }, async () => {
     const { dialect, end } = await open()
     onTestFinished(end)
