@@ -1,21 +1,39 @@
 import { CompiledQuery } from 'kysely'
 import type { Executor } from './executor'
+import type { SqlContext } from './statement'
 
 const PRAGMAS = ['journal_mode', 'synchronous', 'busy_timeout', 'wal_autocheckpoint'] as const
 
 const SYNCHRONOUS: Readonly<Record<string, string>> = { 0: 'off', 1: 'normal', 2: 'full', 3: 'extra' }
 
-/** The settings in force on the connection; `null` where the database does not tell. */
+/** The settings in force on the connection; `null` where the database has none, or does not tell. */
 export interface DurabilityReport {
   readonly journalMode: string | null
+  /** SQLite's `synchronous`, or Postgres's `synchronous_commit`. */
   readonly synchronous: string | null
   readonly busyTimeoutMs: number | null
   readonly walAutocheckpoint: number | null
-  /** Whether an acknowledged commit survives a power cut, as far as SQLite is concerned; `null` if not known. */
+  /** Whether an acknowledged commit survives a power cut, as far as the database is concerned; `null` if not known. */
   readonly survivesPowerCut: boolean | null
 }
 
-export async function reportDurability(executor: Executor): Promise<DurabilityReport> {
+export function reportDurability({ dialect }: SqlContext, executor: Executor): Promise<DurabilityReport> {
+  return dialect.name === 'sqlite' ? reportPragmas(executor) : reportServer(executor)
+}
+
+async function reportServer(executor: Executor): Promise<DurabilityReport> {
+  const query = CompiledQuery.raw(
+    "select current_setting('synchronous_commit') as synchronous, current_setting('fsync') as fsync",
+  )
+  const [row = {}] = await executor.read(query)
+  const synchronous = String(row['synchronous'])
+  return {
+    ...{ journalMode: null, synchronous, busyTimeoutMs: null, walAutocheckpoint: null },
+    survivesPowerCut: synchronous !== 'off' && row['fsync'] === 'on',
+  }
+}
+
+async function reportPragmas(executor: Executor): Promise<DurabilityReport> {
   const values: Partial<Record<(typeof PRAGMAS)[number], unknown>> = {}
   for (const pragma of PRAGMAS) values[pragma] = await readPragma(executor, pragma)
   const journalMode = typeof values.journal_mode === 'string' ? values.journal_mode : null

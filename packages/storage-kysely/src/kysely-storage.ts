@@ -180,7 +180,7 @@ function bind<DB>({ context, executor, watchers, relay }: BindParams) {
   return {
     migrate: () => migrate(context, executor),
     checkSchema: () => checkSchema(context, executor),
-    reportDurability: () => reportDurability(executor),
+    reportDurability: () => reportDurability(context, executor),
     enqueue: async (runs) =>
       told.due(await enqueuer.enqueue(executor, runs), (answers) => answers.map(({ run }) => run.id)),
     claim: async (params) => told.changed(await claim(executor, params), (runs) => runs.map(({ id }) => id)),

@@ -245,3 +245,9 @@ describe('a connection that is killed', () => {
     expect(await storage.commit([newCommit(run, { steps: [newStep()] })])).toMatchObject([{ kept: true }])
   })
 })
+
+it('tells what the server promises of an acknowledged commit', async () => {
+  const careless = storageOn(database.url, '-c synchronous_commit=off')
+  expect(await careless.reportDurability()).toMatchObject({ synchronous: 'off', survivesPowerCut: false })
+  expect(await storageOn(database.url).reportDurability()).toMatchObject({ synchronous: 'on' })
+})
