@@ -8,7 +8,16 @@ import type {
   TransactionStorage,
   WatchStorage,
 } from '@coji/durably-core'
-import { CompiledQuery, type Dialect, Kysely, PostgresAdapter, SqliteAdapter, sql, type Transaction } from 'kysely'
+import {
+  CompiledQuery,
+  type Dialect,
+  type DialectAdapter,
+  Kysely,
+  PostgresAdapter,
+  SqliteAdapter,
+  sql,
+  type Transaction,
+} from 'kysely'
 import { createClaim } from './claim'
 import { createCommand } from './commands'
 import { createCommit } from './commit'
@@ -22,6 +31,7 @@ import { createEnqueue } from './enqueue'
 import { createEvents } from './events'
 import { Executor } from './executor'
 import { FENCES, type Fences } from './fences'
+import { gated } from './gated-driver'
 import { channelOf, HintRelay, notifyDue } from './hints'
 import { createLogs } from './logs'
 import { checkSchema, migrate } from './migrate'
@@ -88,14 +98,14 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
   const dialect = 'dialect' in options ? options.dialect : null
   const hooks = dialect === null ? null : hooksOf(dialect)
   hooks?.configure?.({ durability })
-  const db = 'db' in options ? options.db : new Kysely<DB>({ dialect: options.dialect })
+  const db = 'db' in options ? options.db : new Kysely<DB>({ dialect: prepared(options.dialect) })
   // Statements of durably know no tables of the application, and none of its plugins.
   const plain = db.withoutPlugins() as unknown as Kysely<unknown>
   const context: SqlContext = {
     db: plain,
     prefix: tablePrefix,
     tables: tableRefs(tablePrefix),
-    dialect: dialectOf(db),
+    dialect: dialectOf(db.getExecutor().adapter),
     fences,
   }
   const isSqlite = context.dialect.name === 'sqlite'
@@ -133,8 +143,12 @@ function refuseLongPrefix(tablePrefix: string): void {
   throw new InvalidOptionError(`On Postgres tablePrefix may have ${LONGEST_PREFIX} bytes, not ${length}.`)
 }
 
-function dialectOf<DB>(db: Kysely<DB>): SqlDialect {
-  const { adapter } = db.getExecutor()
+/** A statement that is late would be one of its own on Postgres only: on SQLite a transaction is over once it says so. */
+function prepared(dialect: Dialect): Dialect {
+  return dialectOf(dialect.createAdapter()).name === 'postgres' ? gated(dialect) : dialect
+}
+
+function dialectOf(adapter: DialectAdapter): SqlDialect {
   if (adapter instanceof SqliteAdapter) return sqlite
   if (adapter instanceof PostgresAdapter) return postgres
   // Another copy of Kysely in the process has classes of its own.

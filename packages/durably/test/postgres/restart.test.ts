@@ -1,8 +1,12 @@
 import { setTimeout as pass } from 'node:timers/promises'
+import { sql } from 'kysely'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
 import { type CutProxy, startCutProxy } from '../../../../test/cut-proxy'
 import { startOwnPostgres } from '../../../../test/postgres'
 import { reportSuite } from '../../../../test/report'
+import { postgres } from '../../src/postgres'
+import { openMigrated } from '../databases'
 import { findBreaches } from '../processes/audit'
 import { usePrograms } from '../processes/programs'
 import type { Message } from '../processes/programs/parent'
@@ -97,5 +101,36 @@ describe('a Postgres that is restarted under load', () => {
     expect(mostAttempts).toBeGreaterThan(0)
     expect(mostAttempts).toBeLessThanOrEqual(MOST_ATTEMPTS_A_SECOND)
     reportSuite({ suite: 'Postgres restarted', restarts: RESTARTS, runs: total, mostAttemptsASecond: mostAttempts })
+  })
+
+  it('is not stormed by jobs that want a transaction each', { timeout: 60_000 }, async () => {
+    const { server, url } = await newServer()
+    const proxy = await newProxy(server)
+    const durably = await openMigrated(postgres({ connectionString: proxy.through(url) }), {
+      concurrency: 30,
+      pollingInterval: 100,
+    })
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    let waiting = 0
+    const job = durably.defineJob({ name: 'shop', input: z.object({}) }, async (ctx) => {
+      waiting += 1
+      await gate
+      await ctx.transaction('buy', async (trx) => void (await sql`select 1`.execute(trx)))
+    })
+    await job.batchTrigger(Array.from({ length: 30 }, () => ({ payload: {} })))
+    durably.start()
+    await expect.poll(() => waiting).toBe(30)
+    const from = performance.now()
+    await server.stop('fast')
+    open()
+    await pass(AWAY_MS)
+    const most = mostASecond(proxy.attempts, { from, to: performance.now() })
+    await server.start()
+    await expect.poll(async () => (await durably.counts()).completed, { timeout: 30_000 }).toBe(30)
+    await durably.close()
+    expect(most).toBeLessThanOrEqual(MOST_ATTEMPTS_A_SECOND)
   })
 })

@@ -41,7 +41,13 @@ export class PostgresListener {
 
   async #connect(): Promise<void> {
     const { connect, channel, listener } = this.#params
-    const client = connect()
+    let client: pg.Client
+    try {
+      client = connect()
+    } catch {
+      this.#tryAgain()
+      return
+    }
     this.#client = client
     client.on('error', () => this.#replace(client))
     client.on('end', () => this.#replace(client))
@@ -74,6 +80,10 @@ export class PostgresListener {
     if (this.#client !== client || this.#isStopped) return
     this.#client = null
     client.end().catch(() => {})
+    this.#tryAgain()
+  }
+
+  #tryAgain(): void {
     this.#failures += 1
     const delayMs = Math.min(RECONNECT_MIN_MS * 2 ** Math.min(this.#failures, 10), RECONNECT_MAX_MS)
     this.#later(delayMs * (0.5 + Math.random() / 2), () => this.#connect())

@@ -1,5 +1,5 @@
 import { StorageError } from '@coji/durably-core'
-import type { CompiledQuery } from 'kysely'
+import type { CompiledQuery, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { connectionHeld } from '../connection-lock'
 import type { Rows } from './hooks'
@@ -21,12 +21,18 @@ const PLAN_MAX_MS = 10_000
 const AWAY_MIN_MS = 50
 const AWAY_MAX_MS = 1000
 
+/** A connection that died without a word would be waited for until the end of time. */
+export const QUERY_TIMEOUT_MS = 35_000
+
+/** The names of prepared statements belong to the connections: all instances on a pool share them. */
+const namesOf = new WeakMap<pg.Pool, Map<string, string>>()
+
 /** The connections through which durably sends its own statements. */
 export class PostgresPool {
   readonly #pool: pg.Pool
   readonly #prepare: boolean
   readonly #isOwn: boolean
-  readonly #names = new Map<string, string>()
+  readonly #names: Map<string, string>
   readonly #plans = new WeakMap<pg.PoolClient, { readonly ageMs: number; readonly untilMs: number }>()
   /** Since the last connection that was made. */
   #failures = 0
@@ -36,6 +42,8 @@ export class PostgresPool {
     this.#pool = pool
     this.#prepare = prepare
     this.#isOwn = isOwn
+    this.#names = namesOf.get(pool) ?? new Map<string, string>()
+    namesOf.set(pool, this.#names)
     // Without a listener an idle connection that dies takes the process along, and so does one that is in use. A pool of
     // the application can have connections already. Once is enough for all instances on the pool, and one stays: a
     // connection may die after the last of them.
@@ -51,7 +59,7 @@ export class PostgresPool {
       if (this.#prepare) await this.#renewPlans(client)
       return await (queries.length === 1 ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries))
     } catch (error) {
-      if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') broken = error
+      if (isBroken(error)) broken = error
       throw error
     } finally {
       client.release(broken === undefined ? undefined : toError(broken))
@@ -69,10 +77,28 @@ export class PostgresPool {
     }
   }
 
+  /** For Kysely, which waits for as long as it takes. */
+  async lend(): Promise<PostgresPoolClient> {
+    const client = await this.#atTheDoor(() => this.#pool.connect())
+    let broken: unknown
+    const query = async (text: string, values: readonly unknown[]) => {
+      try {
+        return await client.query(text, [...values])
+      } catch (error) {
+        if (isBroken(error)) broken = error
+        throw error
+      }
+    }
+    const release = () => client.release(broken === undefined ? undefined : toError(broken))
+    return { query, release } as unknown as PostgresPoolClient
+  }
+
   /** Outside of the pool, for a connection that stays. */
   newClient(): pg.Client {
     const { max: _max, ...options } = this.#pool.options
-    return new pg.Client({ ...options, query_timeout: 5000 })
+    // The pool hides its password from whoever copies its options.
+    const { password } = this.#pool.options
+    return new pg.Client({ ...options, ...(password !== undefined && { password }), query_timeout: 5000 })
   }
 
   async close(): Promise<void> {
@@ -81,14 +107,14 @@ export class PostgresPool {
   }
 
   async #sendAtomically(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
-    await client.query('begin isolation level read committed')
+    await client.query(timed({ text: 'begin isolation level read committed' }))
     try {
       const results = await this.#sendEach(client, queries)
-      await client.query('commit')
+      await client.query(timed({ text: 'commit' }))
       return results
     } catch (error) {
       // A connection whose transaction cannot be ended must not be used again.
-      await client.query('rollback').catch((failure: unknown) => {
+      await client.query(timed({ text: 'rollback' })).catch((failure: unknown) => {
         throw Object.assign(toError(failure), { cause: error })
       })
       throw error
@@ -98,7 +124,7 @@ export class PostgresPool {
   async #sendEach(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
     const results: Rows[] = []
     for (const { sql, parameters } of queries) {
-      const { rows } = await client.query({ ...this.#nameOf(sql), text: sql, values: [...parameters] })
+      const { rows } = await client.query(timed({ ...this.#nameOf(sql), text: sql, values: [...parameters] }))
       results.push(rows as Rows)
     }
     return results
@@ -123,12 +149,19 @@ export class PostgresPool {
     return { name }
   }
 
-  async #checkOut(waitMs: number): Promise<pg.PoolClient> {
-    if (this.#away !== null && performance.now() < this.#away.untilMs && this.#pool.idleCount === 0) {
-      throw this.#away.error
+  #checkOut(waitMs: number): Promise<pg.PoolClient> {
+    return this.#atTheDoor(() => this.#connect(waitMs))
+  }
+
+  async #atTheDoor(connect: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+    const away = this.#away
+    if (away !== null && this.#pool.idleCount === 0) {
+      if (performance.now() < away.untilMs) throw away.error
+      // One goes and looks; the others hear from it.
+      this.#away = { ...away, untilMs: performance.now() + AWAY_MAX_MS }
     }
     try {
-      const client = await this.#connect(waitMs)
+      const client = await connect()
       this.#failures = 0
       this.#away = null
       return client
@@ -173,6 +206,15 @@ function listenForErrors(client: pg.PoolClient): void {
 
 /** The next statement on it fails, and tells. */
 function ignore(): void {}
+
+function timed<T extends object>(query: T): T & { readonly query_timeout: number } {
+  return { ...query, query_timeout: QUERY_TIMEOUT_MS }
+}
+
+/** The server says no to a statement; anything else is trouble of the connection, which is not used again. */
+function isBroken(error: unknown): boolean {
+  return !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR'
+}
 
 function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))

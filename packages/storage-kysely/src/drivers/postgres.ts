@@ -11,7 +11,7 @@ import {
 import pg from 'pg'
 import type { DialectHooks, DurablyDialect, Rows } from './hooks'
 import { PostgresListener } from './postgres-listener'
-import { PostgresPool } from './postgres-pool'
+import { PostgresPool, QUERY_TIMEOUT_MS } from './postgres-pool'
 import { Places } from './places'
 
 /** How `postgres()` reaches the database: a connection string, or a pool of the application. */
@@ -54,7 +54,7 @@ export function postgres(config: PostgresConfig): DurablyDialect {
   return {
     durablyHooks: hooks(connections, config),
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new ReservingDriver(pool),
+    createDriver: () => new ReservingDriver(connections, pool.options.max ?? DEFAULT_MAX),
     createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   }
@@ -78,14 +78,12 @@ function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: st
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: 5000,
-    // A connection that died without a word would be waited for until the end of time.
-    query_timeout: 35_000,
+    query_timeout: QUERY_TIMEOUT_MS,
     allowExitOnIdle: true,
-    // What is wrong with a new connection comes out at its first statement.
     verify: (client, done) =>
       void client.query(SESSION).then(
         () => done(),
-        () => done(),
+        (error: Error) => done(error),
       ),
   })
 }
@@ -115,10 +113,10 @@ function hooks(connections: PostgresPool, config: PostgresConfig): DialectHooks 
 class ReservingDriver extends PostgresDriver {
   readonly #places: Places
 
-  constructor(pool: pg.Pool) {
+  constructor(connections: PostgresPool, max: number) {
     // The pool is closed by its owner.
-    super({ pool: { connect: () => pool.connect(), end: async () => {} } })
-    this.#places = new Places(Math.max((pool.options.max ?? DEFAULT_MAX) - RESERVED, 1))
+    super({ pool: { connect: () => connections.lend(), end: async () => {} } })
+    this.#places = new Places(Math.max(max - RESERVED, 1))
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
+import { PostgresPool } from '../../src/drivers/postgres-pool'
 import { leaseOf, newCommit, newRun, newStep, startRun } from '../builders'
 import { Watch } from './orders'
 
@@ -250,4 +251,10 @@ it('tells what the server promises of an acknowledged commit', async () => {
   const careless = storageOn(database.url, '-c synchronous_commit=off')
   expect(await careless.reportDurability()).toMatchObject({ synchronous: 'off', survivesPowerCut: false })
   expect(await storageOn(database.url).reportDurability()).toMatchObject({ synchronous: 'on' })
+})
+
+it('listens with the password that a pool hides in its options', async () => {
+  const pool = new pg.Pool({ host: 'localhost', password: 'secret' })
+  expect(new PostgresPool({ pool, prepare: true, isOwn: false }).newClient().password).toBe('secret')
+  await pool.end()
 })
