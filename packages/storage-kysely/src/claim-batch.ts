@@ -67,7 +67,7 @@ function takeStatement(context: SqlContext) {
     return sql`with recursive ${list(...candidates(context, p), ...placement(context, p))},
       claimed as (
         update ${tables.runs} as r set ${startOfExecution(context, p, sql`placed.slot`)} from placed
-        where r.ctid = placed.ctid and ${context.fences['claim.status']()} returning r.*),
+        where r.ctid = placed.ctid and ${context.fences['claim.status'](context.dialect)} returning r.*),
       told as (
         insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
         select c.id, c.last_event_sequence - ${p('eventCount')} + ${dialect.field(sql`e.value`, 0, 'integer')},
@@ -83,25 +83,45 @@ function takeStatement(context: SqlContext) {
 
 const ORDER = sql`r.priority desc, r.available_at, r.id`
 
-const COLUMNS = sql`r.ctid, r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at`
+const COLUMNS = [
+  'ctid',
+  'id',
+  'tenant',
+  'concurrency_key',
+  'concurrency_slot',
+  'concurrency_limit',
+  'priority',
+  'available_at',
+]
+
+function columnsOf(alias: string): Sql {
+  return list(...COLUMNS.map((column) => sql.ref(`${alias}.${column}`)))
+}
 
 /**
+ * Each part can be had from one index only, or is a lookup for each row, so that what the planner believes about the
+ * table does not matter: its statistics lag behind a queue that fills.
+ *
  * The due runs in order: without a key from the index on order; with a key from the first few of theirs, and if those
  * are blocked, from the front of each key, so that a busy key costs the same however many runs wait for it.
  */
 function candidates(context: SqlContext, p: Parameter): Sql[] {
   const { tables, dialect, fences } = context
-  const due = and(fences['claim.status'](), fences['claim.due'](dialect), fences['claim.known'](p('jobs'), dialect))
+  const due = and(
+    fences['claim.status'](dialect),
+    fences['claim.due'](dialect),
+    fences['claim.known'](p('jobs'), dialect),
+  )
   const isFree = fences['claim.slot'](slotsTaken(context, 'r'))
   const isOfKey = and(due, sql`r.concurrency_key is not null and r.tenant = k.tenant and r.concurrency_key = k.key`)
   const nextKey = (after: Sql) => sql`(select r.tenant, r.concurrency_key from ${tables.runs} as r
-    where r.status = 'pending' and r.concurrency_key is not null and ${after} order by r.tenant, r.concurrency_key limit 1)`
+    where ${dialect.waitingStatus(sql`r.status`)} = 'pending' and r.concurrency_key is not null and ${after} order by r.tenant, r.concurrency_key limit 1)`
   return [
     sql`keyless as materialized (
-      select ${COLUMNS} from ${tables.runs} as r where ${due} and r.concurrency_key is null
+      select ${columnsOf('r')} from ${tables.runs} as r where ${due} and r.concurrency_key is null
       order by ${ORDER} limit ${p('limit')} for update of r skip locked)`,
     sql`front as materialized (
-      select ${COLUMNS}, ${isFree} as is_free from ${tables.runs} as r where ${due} and r.concurrency_key is not null
+      select ${columnsOf('r')}, ${isFree} as is_free from ${tables.runs} as r where ${due} and r.concurrency_key is not null
       order by ${ORDER} limit ${p('limit')} + ${sql.lit(FRONT)})`,
     sql`blocked as materialized (
       select count(*) = ${p('limit')} + ${sql.lit(FRONT)} and count(*) filter (where is_free) < ${p('limit')} as is_so
@@ -111,18 +131,23 @@ function candidates(context: SqlContext, p: Parameter): Sql[] {
       union all select n.* from keys as k
         cross join lateral ${nextKey(sql`(r.tenant, r.concurrency_key) > (k.tenant, k.key)`)} as n)`,
     sql`found as (
-      select id from front where is_free
-      union select h.id from keys as k
+      select ${columnsOf('front')} from front where is_free
+      union all select ${columnsOf('h')} from keys as k
         cross join lateral (select r.concurrency_limit, r.tenant, r.concurrency_key from ${tables.runs} as r
           where ${isOfKey} order by ${ORDER} limit 1) as first
-        cross join lateral (select r.id from ${tables.runs} as r
+        cross join lateral (select ${columnsOf('r')} from ${tables.runs} as r
           where ${isOfKey} and r.concurrency_slot is null and ${slotsTaken(context, 'first')} < first.concurrency_limit
           order by ${ORDER} limit ${p('limit')}) as h
-      union select r.id from ${tables.runs} as r
-        where (select is_so from blocked) and r.concurrency_slot is not null and ${due})`,
+      union all select ${columnsOf('r')} from (
+          select r.*, r.ctid from ${tables.runs} as r where r.concurrency_slot is not null offset 0) as r
+        where (select is_so from blocked) and ${due})`,
     sql`keyed as materialized (
-      select ${COLUMNS} from found join ${tables.runs} as r on r.id = found.id where ${due} and ${isFree}
-      order by ${ORDER} limit ${p('limit')} for update of r skip locked)`,
+      select r.* from (
+        select r.id from (select distinct on (id) * from found) as r order by ${ORDER} limit ${p('limit')} + ${sql.lit(FRONT)}) as f
+      cross join lateral (
+        select ${columnsOf('r')} from ${tables.runs} as r where r.id = f.id and ${due} and ${isFree}
+        for update of r skip locked) as r
+      limit ${p('limit')})`,
   ]
 }
 

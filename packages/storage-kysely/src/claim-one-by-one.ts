@@ -49,7 +49,7 @@ function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
   const { tables, dialect, fences } = context
   return statement<TakeName | 'jobs'>(context, (p) => {
     const candidate = and(
-      fences['claim.status'](),
+      fences['claim.status'](dialect),
       fences['claim.due'](dialect),
       fences['claim.known'](p('jobs'), dialect),
       fences['claim.slot'](slotsTaken(context, 'r')),

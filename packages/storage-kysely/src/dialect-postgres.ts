@@ -48,6 +48,8 @@ export const postgres: SqlDialect = {
   isSame: (a, b) => sql`${a} is not distinct from ${b}`,
   isSameJson: (a, b) => sql`${a}::text is not distinct from ${b}::text`,
   least: (a, b) => sql`least(${a}, ${b})`,
+  // Statistics lag behind a queue that fills: to the planner nothing waits, and any index on the status would do.
+  waitingStatus: (column) => sql`(${column} || '')`,
   isOneOf: (column, json) => sql`${column} = any(array(select json_array_elements_text(${asJson(json)})))`,
   useIndex: () => sql``,
   writeOrder: (alias) => sql.ref(`${alias}.write_order`),

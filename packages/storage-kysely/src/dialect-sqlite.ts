@@ -26,6 +26,7 @@ export const sqlite: SqlDialect = {
   isSame: (a, b) => sql`${a} is ${b}`,
   isSameJson: (a, b) => sql`${a} is ${b}`,
   least: (a, b) => sql`min(${a}, ${b})`,
+  waitingStatus: (column) => column,
   isOneOf: (column, json) => sql`+${column} in (select value from json_each(${json}))`,
   useIndex: (index) => sql`indexed by ${sql.ref(index)}`,
   writeOrder: (alias) => sql.ref(`${alias}.rowid`),

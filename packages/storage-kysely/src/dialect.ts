@@ -36,6 +36,8 @@ export interface SqlDialect {
   readonly isSame: (a: Sql, b: Sql) => Sql
   readonly isSameJson: (a: Sql, b: Sql) => Sql
   readonly least: (a: Sql, b: Sql) => Sql
+  /** The status of a run as the indexes of waiting runs know it, and no other index does. */
+  readonly waitingStatus: (column: Sql) => Sql
   /** Whether a column has one of the texts of a JSON list; never a reason to look it up in an index. */
   readonly isOneOf: (column: Sql, json: Sql) => Sql
   /** Placed after a table, where the planner has no statistics and would take the longest index. */

@@ -23,7 +23,7 @@ export const FENCES = {
     dialect.isSame(sql`r.leader_epoch`, lease.leaderEpoch),
   'lease.commitNo': (commitNo: Sql): Sql => sql`r.commit_no = ${commitNo} - 1`,
 
-  'claim.status': (): Sql => statusIn(['claim']),
+  'claim.status': (dialect: SqlDialect): Sql => statusIn(['claim'], dialect.waitingStatus(sql`r.status`)),
   'claim.due': (dialect: SqlDialect): Sql => sql`r.available_at <= ${dialect.now}`,
   'claim.known': (jobs: Sql, dialect: SqlDialect): Sql => dialect.isOneOf(sql`r.job_name`, jobs),
   'claim.slot': (slotsTaken: Sql): Sql =>
@@ -67,13 +67,13 @@ export function holds(fences: Fences, dialect: SqlDialect, lease: LeaseTerms & {
   return sql.join(terms, sql` and `)
 }
 
-function statusIn(transitions: readonly TransitionName[]): Sql {
+function statusIn(transitions: readonly TransitionName[], status: Sql = sql`r.status`): Sql {
   const from = transitions.flatMap((transition) => LIFECYCLE[transition].from as readonly RunStatus[])
   const statuses = [...new Set(from)]
   const [first] = statuses
   // `=` lets the planner use the partial indexes.
-  if (statuses.length === 1 && first !== undefined) return sql`r.status = ${sql.lit(first)}`
-  return sql`r.status in (${sql.join(statuses.map((status) => sql.lit(status)))})`
+  if (statuses.length === 1 && first !== undefined) return sql`${status} = ${sql.lit(first)}`
+  return sql`${status} in (${sql.join(statuses.map((status) => sql.lit(status)))})`
 }
 
 /** Parked is not a status of its own, so the guard asks for more than the status. */

@@ -121,11 +121,12 @@ function where(conditions: readonly Sql[]): Sql {
  */
 function dueStatement(context: SqlContext) {
   const { dialect } = context
-  const pending = sql`r.status = 'pending' and r.available_at is not null`
+  const isWaiting = sql`${dialect.waitingStatus(sql`r.status`)} = 'pending'`
+  const pending = sql`${isWaiting} and r.available_at is not null`
   return statement<'jobs'>(context, (p) => {
     const known = sql`(select value from ${dialect.listOf(p('jobs'))})`
     const nextName = (after: Sql) =>
-      sql`(select min(r.job_name) from ${runsBy(context, 'due')} where r.status = 'pending' ${after})`
+      sql`(select min(r.job_name) from ${runsBy(context, 'due')} where ${isWaiting} ${after})`
     return sql`with recursive names (name) as (
         select ${nextName(sql``)} union all
         select ${nextName(sql`and r.job_name > names.name`)} from names where names.name is not null

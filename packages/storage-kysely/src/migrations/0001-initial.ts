@@ -110,7 +110,6 @@ function runChecks<T extends string, C extends string>(table: CreateTableBuilder
 function runIndexes(context: MigrationContext) {
   const { schema, name } = context
   const index = (suffix: string) => schema.createIndex(name(`runs_${suffix}`)).on(name('runs'))
-  const pending = sql<boolean>`status = 'pending'`
   return [
     index('idempotency').unique().columns(['tenant', 'job_name', 'idempotency_key']).where(present('idempotency_key')),
     index('slot')
@@ -119,7 +118,7 @@ function runIndexes(context: MigrationContext) {
       .where(present('concurrency_slot')),
     index('schedule').unique().columns(['schedule_id', 'scheduled_for']).where(present('schedule_id')),
     ...claimIndexes(context),
-    index('due').columns(['job_name', 'available_at']).where(pending),
+    index('due').columns(['job_name', 'available_at']).where(waitingOn(context.dialect)),
     index('running').columns(['owner_id']).where(sql<boolean>`status = 'running'`),
     index('status_key').columns(['status', 'concurrency_key']),
     index('status_created').columns(['status', 'created_at']),
@@ -129,29 +128,23 @@ function runIndexes(context: MigrationContext) {
   ]
 }
 
+/** An expression of its own on Postgres: no other index can answer for it, whatever the statistics say. */
+function waitingOn(dialect: MigrationContext['dialect']) {
+  return dialect === 'sqlite' ? sql<boolean>`status = 'pending'` : sql<boolean>`(status || '') = 'pending'`
+}
+
 /** Postgres keeps runs with a key apart, so that those that a busy key holds back are not in the way of the others. */
 function claimIndexes({ schema, name, dialect }: MigrationContext) {
   const index = (suffix: string) => schema.createIndex(name(`runs_${suffix}`)).on(name('runs'))
-  const order = ['priority desc', 'available_at', 'id'] as const
-  const pending = sql<boolean>`status = 'pending'`
-  if (dialect === 'sqlite')
-    return [
-      index('claim')
-        .columns([...order])
-        .where(pending),
-    ]
-  const keyless = sql<boolean>`status = 'pending' and concurrency_key is null`
-  const keyed = sql<boolean>`status = 'pending' and concurrency_key is not null`
+  const order = ['priority desc', 'available_at', 'id']
+  const isWaiting = waitingOn(dialect)
+  if (dialect === 'sqlite') return [index('claim').columns(order).where(isWaiting)]
   return [
-    index('claim')
-      .columns([...order])
-      .where(keyless),
-    index('claim_keyed')
-      .columns([...order])
-      .where(keyed),
+    index('claim').columns(order).where(sql<boolean>`${isWaiting} and concurrency_key is null`),
+    index('claim_keyed').columns(order).where(sql<boolean>`${isWaiting} and concurrency_key is not null`),
     index('claim_by_key')
       .columns(['tenant', 'concurrency_key', ...order])
-      .where(keyed),
+      .where(sql<boolean>`${isWaiting} and concurrency_key is not null`),
   ]
 }
 
