@@ -63,10 +63,16 @@ export class CommitLine {
       const answers = await ask(this.#engine, (storage) => storage.commit(commits))
       for (const [index, waiting] of list.entries()) answer(waiting, answers[index])
     } catch (error) {
-      // One commit may be what the storage chokes on: the others must not suffer for it.
-      if (list.length > 1) for (const waiting of list) await this.#deliver([waiting])
-      else for (const waiting of list) this.#tryAgain(waiting, error)
+      // One commit may be what the storage chokes on, or what it waits for: the others must not suffer for it.
+      if (list.length === 1) for (const waiting of list) this.#tryAgain(waiting, error)
+      else if (isBusy(error)) for (const waiting of list) void this.#deliver([waiting])
+      else for (const waiting of list) await this.#deliver([waiting])
     }
+  }
+
+  #alone(waiting: Waiting): void {
+    if (this.#closed) waiting.reject(new ClosedError())
+    else void this.#deliver([waiting])
   }
 
   #tryAgain(waiting: Waiting, error: unknown): void {
@@ -78,12 +84,18 @@ export class CommitLine {
     }
     waiting.tries += 1
     const delayMs = troubleDelayMs(this.#engine, waiting.tries)
-    this.#engine.environment.clock.schedule(delayMs, () => this.#enter(waiting))
+    // Somebody holds what it needs: until it is free it waits on its own, out of the others' way.
+    const again = () => (isBusy(error) ? this.#alone(waiting) : this.#enter(waiting))
+    this.#engine.environment.clock.schedule(delayMs, again)
   }
 }
 
 function isFinal(error: unknown): boolean {
   return isClosed(error) || (error instanceof StorageError && error.code === 'STORAGE_REJECTED')
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof StorageError && (error.code === 'STORAGE_BUSY' || error.code === 'CONNECTION_HELD')
 }
 
 function isClosed(error: unknown): boolean {

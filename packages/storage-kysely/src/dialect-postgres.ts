@@ -51,6 +51,7 @@ export const postgres: SqlDialect = {
   // Statistics lag behind a queue that fills: to the planner nothing waits, and any index on the status would do.
   waitingStatus: (column) => sql`(${column} || '')`,
   isOneOf: (column, json) => sql`${column} = any(array(select json_array_elements_text(${asJson(json)})))`,
+  unlessLocked: sql`for update of r skip locked`,
   useIndex: () => sql``,
   writeOrder: (alias) => sql.ref(`${alias}.write_order`),
 }

@@ -28,6 +28,7 @@ export const sqlite: SqlDialect = {
   least: (a, b) => sql`min(${a}, ${b})`,
   waitingStatus: (column) => column,
   isOneOf: (column, json) => sql`+${column} in (select value from json_each(${json}))`,
+  unlessLocked: sql``,
   useIndex: (index) => sql`indexed by ${sql.ref(index)}`,
   writeOrder: (alias) => sql.ref(`${alias}.rowid`),
 }

@@ -40,6 +40,8 @@ export interface SqlDialect {
   readonly waitingStatus: (column: Sql) => Sql
   /** Whether a column has one of the texts of a JSON list; never a reason to look it up in an index. */
   readonly isOneOf: (column: Sql, json: Sql) => Sql
+  /** Placed after a read: without the rows that somebody has locked, and would have to be waited for. */
+  readonly unlessLocked: Sql
   /** Placed after a table, where the planner has no statistics and would take the longest index. */
   readonly useIndex: (index: string) => Sql
   /** Sorts rows in the order they were inserted. */

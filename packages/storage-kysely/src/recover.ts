@@ -89,7 +89,7 @@ function findStatements(context: SqlContext) {
     limit: Sql,
   ) => sql`select ${runColumns(context)} from ${runsBy(context, 'running')}
     where ${and(fences['recover.status'](), condition, fences['recover.notHeld'](held, dialect))}
-    order by r.lease_until, r.id limit ${limit}`
+    order by r.lease_until, r.id limit ${limit} ${dialect.unlessLocked}`
   return {
     expired: statement<'held' | 'limit'>(context, (p) =>
       select(fences['recover.expired'](dialect), p('held'), p('limit')),

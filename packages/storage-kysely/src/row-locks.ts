@@ -49,11 +49,11 @@ const LOCKED_COLUMNS = [
 /**
  * A query named `locked`: the rows of `runs` with these ids, locked, as they are once the lock is there. Everybody locks
  * in the order of the ids' bytes, whatever that of the database is, so that no two wait for each other; and by one lookup each, however few rows the planner
- * believes the table to have.
+ * believes the table to have. Who does not wait goes without the rows that somebody else has locked.
  */
-export function lockedRuns({ tables }: SqlContext, ids: Sql): Sql {
+export function lockedRuns({ tables }: SqlContext, ids: Sql, { waits = true } = {}): Sql {
   const columns = list(...LOCKED_COLUMNS.map((column) => sql.ref(`r.${column}`)))
   return sql`locked as materialized (
     select r.* from (select distinct id collate "C" as id from (${ids}) as given order by 1) as wanted
-    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update) as r)`
+    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update ${waits ? sql`` : sql`skip locked`}) as r)`
 }
