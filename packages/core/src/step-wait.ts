@@ -10,6 +10,7 @@ import { parseWith, type StandardSchema } from './schema'
 import { commitRow, elapsedMs, idsOf, leftMs, newRow, remember, type RowResult, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
 import type { Json, RunRecord, SignalRecord, StepKind, StepWrite, Storage } from './storage'
+import { isStorableInstant } from './trigger'
 import { decodeValue, encodeValue } from './values'
 
 /** What a wait came to: the text of its value, or the error that the job gets. */
@@ -119,8 +120,10 @@ export function sleepStep(call: CtxCall, until: number | Date): Promise<void> {
 
 function toDue(name: string, until: number | Date): NonNullable<StepWrite['due']> {
   if (typeof until === 'number' && until >= 0 && Number.isFinite(until)) return { inMs: Math.ceil(until) }
-  if (until instanceof Date && !Number.isNaN(until.getTime())) return { at: until.toISOString() }
-  throw new InvalidOptionError(`ctx.sleep("${name}") needs milliseconds from 0, or a Date, not ${String(until)}.`)
+  if (until instanceof Date && isStorableInstant(until)) return { at: until.toISOString() }
+  throw new InvalidOptionError(
+    `ctx.sleep("${name}") needs milliseconds from 0, or a Date of the years 1 to 9999, not ${String(until)}.`,
+  )
 }
 
 /** What `ctx.waitFor` waits for. */

@@ -111,7 +111,7 @@ function refuseBadOptions(options: TriggerOptions): void {
   }
   if (runAt !== undefined && !isStorableInstant(runAt)) {
     throw new InvalidOptionError(
-      `runAt must be a Date or an ISO 8601 text of the years 0 to 9999, not ${String(runAt)}.`,
+      `runAt must be a Date or an ISO 8601 text of the years 1 to 9999, not ${String(runAt)}.`,
     )
   }
   if (onConflict !== 'return' && onConflict !== 'reject') {
@@ -135,11 +135,11 @@ function refuseBadOptions(options: TriggerOptions): void {
   }
 }
 
-/** Instants are compared as text, so all of them are of one width. */
-function isStorableInstant(runAt: Date | string): boolean {
+/** Instants are compared as text, so all of them are of one width; and Postgres knows no year 0. */
+export function isStorableInstant(runAt: Date | string): boolean {
   if (typeof runAt !== 'string' && !(runAt instanceof Date)) return false
   const date = new Date(runAt)
-  return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= 9999
+  return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999
 }
 
 const TRIES = 4
