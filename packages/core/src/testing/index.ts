@@ -19,7 +19,8 @@ export {
   type Failure,
 } from './simulation/explore'
 export { coverageTable, FAULTS, SIMULATED_TRANSITIONS, type Coverage, type Fault } from './simulation/faults'
-export { createScriptedJobs, type BodyStart, type ScriptedJobsOptions } from './simulation/scripted-jobs'
+export type { BodyStart, ScriptedJobsOptions } from './simulation/scripted-bodies'
+export { createScriptedJobs } from './simulation/scripted-jobs'
 export {
   isOutputOf,
   outcomeOf,
@@ -35,10 +36,12 @@ export type {
   ScriptAction,
   ScriptBranch,
   ScriptChild,
+  ScriptChunk,
   ScriptedJobName,
   ScriptPolicy,
   ScriptSleep,
   ScriptStep,
+  ScriptStream,
   ScriptWaitFor,
 } from './simulation/scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulation/simulate'

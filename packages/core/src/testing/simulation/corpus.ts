@@ -16,4 +16,5 @@ export const CORPUS: readonly CorpusSeed[] = [
   },
   { seed: 43, found: 'a wait beside other steps ended early by the time that its claim took to arrive' },
   { seed: 135, found: 'of two children created in one commit both steps got the first' },
+  { seed: 83, found: 'a stream was recorded without the chunk that its cancelled body had not waited for' },
 ]

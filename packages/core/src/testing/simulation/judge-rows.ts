@@ -49,7 +49,7 @@ function judgeRow(writing: Writing, judged: Judged): void {
   // Called off before its body ran.
   if (row.status === 'failed' && row.attempt === 0) return
   mustEqual(row.attempt, writing.run.attempt, `attempt of ${judged.what}`)
-  if (call.kind === 'run') judgeStep(writing, judged, call.step)
+  if ('step' in call) judgeStep(writing, judged, call.step)
   if (call.kind === 'sleep') judgeSleep(writing, judged, call.branch)
   if (call.kind === 'signal') judgeWaitFor(writing, judged, call.branch)
   if (call.kind === 'trigger') judgeTrigger(writing, judged, call.branch)

@@ -2,7 +2,7 @@ import type { Outcome } from '../../storage'
 import type { ModelRun } from './model-run'
 import { historyOf } from './model-run'
 import { boundOf, isRightDelay } from './judge-retries'
-import type { BodyStart } from './scripted-jobs'
+import type { BodyStart } from './scripted-bodies'
 import { type FateOf, isOutputOf, outcomeOf, REFUSED_OUTPUT } from './script-outcome'
 import { branchesOf, callsOf, callsOfBranch, failureOf, JOB_POLICIES, RETRY_AFTER_MS, type Script } from './scripts'
 import { must } from './violation'
@@ -24,6 +24,7 @@ export function judgeStart(run: ModelRun, { step, tools, runAttempt }: BodyStart
   )
   must(runAttempt === run.attempt, () => `${what} in attempt ${runAttempt}, which should be ${run.attempt}`)
   must(tools.attempt === failures + 1, () => `${what} as attempt ${tools.attempt} after ${failures} failures`)
+  if ('chunks' in step) return
   const given = tools.checkpoint === undefined ? null : JSON.stringify(tools.checkpoint)
   must(given === checkpoint, () => `${what} with checkpoint ${given}, the last one saved is ${checkpoint}`)
 }
@@ -73,7 +74,7 @@ function judgeRetry(run: ModelRun, { error, delayMs }: OutcomeOf<'retryLater'>):
   must(!isPermanent(run, error), () => `${what}, and "${error}" is permanent`)
   // An error that says when to come back says it only as long as it is that very object.
   const isAsked = callsOf(scriptOf(run)).some(
-    (call) => call.kind === 'run' && call.step.failure === 'after' && failureOf(call.step) === error,
+    (call) => 'step' in call && call.step.failure === 'after' && failureOf(call.step) === error,
   )
   const isRight =
     (isAsked && delayMs === RETRY_AFTER_MS) || (policy !== undefined && isRightDelay(policy, tries, delayMs))
@@ -92,7 +93,7 @@ function isRefusal(run: ModelRun, error: string): boolean {
 
 function isPermanent(run: ModelRun, error: string): boolean {
   const ofStep = callsOf(scriptOf(run)).some(
-    (call) => call.kind === 'run' && call.step.failure === 'permanent' && failureOf(call.step) === error,
+    (call) => 'step' in call && call.step.failure === 'permanent' && failureOf(call.step) === error,
   )
   const ofWait = run.failedSteps.some(
     (step) => step.kind === 'child' && step.error === error && step.errorDetail?.code === 'INVALID_OPTION',

@@ -1,5 +1,5 @@
 import type { RunStatus } from '../../lifecycle'
-import type { EventTemplate, Json, NewRun, StepRecord, StepWrite } from '../../storage'
+import type { EventTemplate, Json, Lease, NewRun, StepRecord, StepWrite } from '../../storage'
 
 /** A signal that no step has used up. */
 export interface UnreadSignal {
@@ -11,6 +11,16 @@ export interface UnreadSignal {
 /** A row, with the instant at which its wait is over. */
 export interface ModelStep extends StepWrite {
   readonly dueAt: number | null
+}
+
+/** The latest start of a stream that is stored. */
+export interface Tale {
+  /** Anything was said before this start. */
+  readonly hasForerunner: boolean
+  readonly lease: Lease
+  isOpen: boolean
+  restarts: number
+  readonly chunks: unknown[]
 }
 
 /** What the model remembers of one run. Instants are milliseconds of the storage's clock. */
@@ -47,6 +57,8 @@ export interface ModelRun {
   readonly liveSteps: Map<string, ModelStep>
   readonly failedSteps: ModelStep[]
   readonly events: string[]
+  /** What its streams have said, by step, as far as it is stored. */
+  readonly tales: Map<string, Tale>
   logs: number
   /** The version last seen; everything that changes the run must raise it. */
   version: number
@@ -88,14 +100,16 @@ export function newModelRun(wanted: NewRun, now: number): ModelRun {
     progress: null,
     liveSteps: new Map(),
     failedSteps: [],
-    events: typesOf(wanted.events),
+    events: textsOf(wanted.events),
+    tales: new Map(),
     logs: 0,
     version: 0,
   }
 }
 
-export function typesOf(events: readonly EventTemplate[]): string[] {
-  return events.map((event) => event.type)
+/** Events as text, alike for what was written and what is read back. */
+export function textsOf(events: readonly EventTemplate[]): string[] {
+  return events.map(({ type, payload }) => `${type} ${payload}`)
 }
 
 /** The last checkpoint under the name, and how often it failed. */

@@ -16,7 +16,7 @@ import type {
   SignalAnswer,
   StepWrite,
 } from '../../storage'
-import { type Ending, type ModelRun, type ModelStep, newModelRun, typesOf, waitingRows } from './model-run'
+import { type Ending, type ModelRun, type ModelStep, newModelRun, textsOf, waitingRows } from './model-run'
 import {
   childrenOf,
   claimableAt,
@@ -132,7 +132,7 @@ export class Model {
     run.leaseUntil = run.claimedAt + params.leaseMs
     run.commitNo = 0
     if (run.wanted.timeoutMs !== null) run.deadlineAt ??= this.#now() + run.wanted.timeoutMs
-    run.events.push(...typesOf(params.events))
+    run.events.push(...textsOf(params.events))
   }
 
   holds(lease: Lease): ModelRun | null {
@@ -180,7 +180,7 @@ export class Model {
     run.stepIndex = currentStepIndex ?? run.stepIndex
     run.progress = progress === null ? run.progress : JSON.stringify(progress)
     run.logs += logs.length
-    run.events.push(...typesOf(events))
+    run.events.push(...textsOf(events))
     if (outcome === null) run.leaseUntil = this.#now() + leaseMs
     else this.#leave(run, outcome)
   }
@@ -260,7 +260,7 @@ export class Model {
     this.touched.add(run)
     Object.assign(run, { status, slot: null, owner: null, leaseUntil: null, finishedAt: this.#now(), waitingFor: null })
     if (status === 'cancelled') run.output = null
-    run.events.push(...typesOf(events))
+    run.events.push(...textsOf(events))
     const { wanted, output, error } = run
     this.endings.set(wanted.id, [...(this.endings.get(wanted.id) ?? []), { status, output, error }])
     const parent = this.runs.get(wanted.parentRunId ?? '')
@@ -270,7 +270,7 @@ export class Model {
   #wake(run: ModelRun, events: RunCommit['events']): void {
     this.touched.add(run)
     run.wakes += 1
-    run.events.push(...typesOf(events))
+    run.events.push(...textsOf(events))
     if (run.status === 'pending' && run.waitingFor === 'steps') run.availableAt = run.createdAt
   }
 
@@ -278,7 +278,7 @@ export class Model {
     this.touched.add(run)
     Object.assign(run, { status: 'pending', owner: null, leaseUntil: null, availableAt, waitingFor: null })
     if (!run.wanted.holdKeyWhileWaiting) run.slot = null
-    run.events.push(...typesOf(events))
+    run.events.push(...textsOf(events))
   }
 
   renewed(leases: readonly Lease[], leaseMs: number, answers: readonly RenewAnswer[]): void {
@@ -344,7 +344,7 @@ export class Model {
     if (run === undefined || expected !== true) return
     if (command.kind === 'cancel') {
       this.touched.add(Object.assign(run, { cancelAsked: true }))
-      if (run.status === 'running') run.events.push(...typesOf(command.events.requested))
+      if (run.status === 'running') run.events.push(...textsOf(command.events.requested))
       else this.#end(run, 'cancelled', command.events.cancelled)
     } else if (command.kind === 'remove') this.#remove(run)
     else if (command.kind === 'retry') this.#retry(run, command.events)
@@ -357,7 +357,7 @@ export class Model {
   /** It stays pending, and keeps its slot if it has one. */
   #rest(run: ModelRun, how: Pick<ModelRun, 'availableAt' | 'waitingFor'>, events: RunCommit['events']): void {
     this.touched.add(Object.assign(run, how))
-    run.events.push(...typesOf(events))
+    run.events.push(...textsOf(events))
   }
 
   signalled(signal: NewSignal, answer: SignalAnswer): void {

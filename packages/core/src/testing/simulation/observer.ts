@@ -1,6 +1,6 @@
 import type { RunRecord, Storage } from '../../storage'
 import type { Model } from './model'
-import { instant, type ModelRun, stepText } from './model-run'
+import { instant, type ModelRun, stepText, textsOf } from './model-run'
 import { must, mustEqual } from './violation'
 
 /** Compares everything the storage shows with the model, after each call. */
@@ -54,8 +54,8 @@ async function compareRows(storage: Storage, run: ModelRun): Promise<void> {
   const expected = [...run.liveSteps.values(), ...run.failedSteps].map((step) => stepText(step, instant(step.dueAt)))
   mustEqual(steps.sort(), expected.sort(), `steps of ${id}`)
   if (storage.events !== undefined) {
-    const events = (await storage.events.getEvents(id, {})).map(({ seq, type }) => `${seq} ${type}`)
-    const listed = run.events.map((type, index) => `${index + 1} ${type}`)
+    const events = (await storage.events.getEvents(id, {})).map((event) => `${event.seq} ${textsOf([event])}`)
+    const listed = run.events.map((text, index) => `${index + 1} ${text}`)
     mustEqual(events, listed, `events of ${id}`)
   }
   if (storage.logs !== undefined) mustEqual((await storage.logs.getLogs(id, {})).length, run.logs, `logs of ${id}`)

@@ -1,5 +1,5 @@
 import type { Random } from './random'
-import type { Script, ScriptAction, ScriptBranch, ScriptPolicy, ScriptStep } from './scripts'
+import type { Script, ScriptAction, ScriptBranch, ScriptChunk, ScriptPolicy, ScriptStep, ScriptStream } from './scripts'
 import { SCRIPTED_JOBS } from './scripts'
 
 export const SIGNALS = ['go', 'stop'] as const
@@ -33,11 +33,13 @@ function makeAction(random: Random, name: string, isChild: boolean): ScriptActio
 }
 
 function makeBranch(random: Random, name: string, isChild: boolean): ScriptBranch {
-  const kind = random.weighted({ step: 10, sleep: 2, waitFor: 3, child: isChild ? 0 : 2 })
+  const kind = random.weighted({ step: 8, stream: 3, sleep: 2, waitFor: 3, child: isChild ? 0 : 2 })
   const caught = random.chance(0.4) ? { caught: true } : {}
   switch (kind) {
     case 'step':
       return { kind, step: random.chance(0.3) ? makeRetriedStep(random, name) : makeStep(random, name) }
+    case 'stream':
+      return { kind, step: makeStream(random, name) }
     case 'sleep':
       return { kind, name, ms: random.chance(0.2) ? { until: makeInstant(random) } : random.pick([0, 80, 900, 4000]) }
     case 'waitFor': {
@@ -103,6 +105,21 @@ function makeRetriedStep(random: Random, name: string): ScriptStep {
   return { ...makeBody(random, name), ...saves, retry, ...failing, ...caught, ...(failure !== 'plain' && { failure }) }
 }
 
+/** A step like others, which speaks in the place of its pauses. */
+function makeStream(random: Random, name: string): ScriptStream {
+  const made = random.chance(0.5) ? makeRetriedStep(random, name) : makeStep(random, name)
+  const { once: _once, saves: _saves, ms: _ms, ...step } = made
+  const length = random.between(1, 6)
+  const hangs = step.failure === 'hangs'
+  const chunks = Array.from({ length }, () => makeChunk(random, hangs ? [0] : [0, 0, 0, 30, 90, 700, 2500]))
+  return { ...step, chunks, saysBeforeFailing: random.int(length + 1), ...(random.chance(0.4) && { hasty: true }) }
+}
+
+function makeChunk(random: Random, pauses: readonly [number, ...number[]]): ScriptChunk {
+  const ms = random.pick(pauses)
+  return { kind: random.chance(0.6) ? 'text' : 'object', ...(ms > 0 && { ms }) }
+}
+
 function makePolicy(random: Random): ScriptPolicy {
   const delay = random.pick<ScriptPolicy['delay']>([0, 70, 600, 2500, { from: 300, factor: 3, upTo: 1500 }])
   return { maxAttempts: random.between(2, 4), delay }
@@ -115,8 +132,13 @@ function withoutOnce(branch: ScriptBranch): ScriptBranch {
 }
 
 function harmless(branch: ScriptBranch): ScriptBranch {
+  if (branch.kind === 'stream') return { kind: 'stream', step: withoutFailure(branch.step) }
   if (branch.kind !== 'step') return branch
-  const { once: _once, failsUntil: _failsUntil, fails: _fails, failure: _failure, ...step } = branch.step
-  const { timeout: _timeout, ...rest } = step
-  return { kind: 'step', step: rest }
+  const { once: _once, ...step } = branch.step
+  return { kind: 'step', step: withoutFailure(step) }
+}
+
+function withoutFailure<T extends ScriptStep>(step: T) {
+  const { failsUntil: _failsUntil, fails: _fails, failure: _failure, timeout: _timeout, ...rest } = step
+  return rest
 }

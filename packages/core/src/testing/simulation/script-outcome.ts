@@ -42,7 +42,8 @@ type End = { readonly name: string; readonly result: ScriptResult } | { readonly
 
 function endOf(branch: ScriptBranch, attempt: number, fateOf: FateOf): End {
   switch (branch.kind) {
-    case 'step': {
+    case 'step':
+    case 'stream': {
       const { name, failsUntil = 0, caught, value } = branch.step
       if (attempt > failsUntil) return { name, result: value }
       return caughtOr(name, failureOf(branch.step), caught)

@@ -1,38 +1,21 @@
 import type { JobContext } from '../../context'
 import { defineJob } from '../../define-job'
-import type { Clock } from '../../environment'
-import { PermanentError, RetryAfterError } from '../../errors'
 import type { StandardSchema } from '../../schema'
+import type { StreamEmit, StreamTools } from '../../step-stream'
 import type { StepTools } from '../../step-tools'
 import type { JobRef } from '../../step-trigger'
+import { type BodyPlayer, playBody, playStreamBody, type ScriptedJobsOptions } from './scripted-bodies'
 import { caughtText, LOST_OUTCOME, REFUSED_OUTPUT, SLEPT, type ScriptOutput, type ScriptResult } from './script-outcome'
 import {
-  bodyFails,
-  failureOf,
   JOB_POLICIES,
-  RETRY_AFTER_MS,
   type Script,
   type ScriptBranch,
   type ScriptChild,
   type ScriptedJobName,
   type ScriptStep,
+  type ScriptStream,
   waitNameOf,
 } from './scripts'
-
-/** A body that a scripted job began. */
-export interface BodyStart {
-  readonly runId: string
-  readonly runAttempt: number
-  readonly step: ScriptStep
-  readonly tools: Pick<StepTools, 'attempt' | 'checkpoint'>
-}
-
-/** What scripted jobs need, and whom they tell. */
-export interface ScriptedJobsOptions {
-  /** Slow bodies take time on this clock. */
-  readonly clock: Clock
-  readonly onBodyStart?: (start: BodyStart) => void
-}
 
 const SCRIPT_TIMEOUT_MS = 3000
 const LONG_TIMEOUT_MS = 12_000
@@ -58,8 +41,7 @@ export function createScriptedJobs(options: ScriptedJobsOptions) {
   return jobs
 }
 
-interface Player extends ScriptedJobsOptions {
-  readonly ctx: JobContext
+interface Player extends BodyPlayer {
   readonly jobs: Readonly<Record<ScriptedJobName, JobRef<Script, ScriptOutput>>>
 }
 
@@ -97,6 +79,8 @@ async function playBranch(player: Player, branch: ScriptBranch): Promise<Entry> 
   switch (branch.kind) {
     case 'step':
       return playStep(player, branch.step)
+    case 'stream':
+      return playStream(player, branch.step)
     case 'sleep':
       await ctx.sleep(branch.name, typeof branch.ms === 'number' ? branch.ms : new Date(branch.ms.until))
       return [branch.name, SLEPT]
@@ -142,50 +126,10 @@ async function playStep(player: Player, step: ScriptStep): Promise<Entry> {
   )
 }
 
-async function playBody(player: Player, step: ScriptStep, tools: StepTools): Promise<number> {
-  const { clock, ctx, onBodyStart } = player
-  const { saves = 0, ms = 0, logs = 0, ignoresSignal } = step
-  onBodyStart?.({ runId: ctx.runId, runAttempt: ctx.attempt, step, tools })
-  const signal = ignoresSignal === true ? null : tools.signal
-  const isFailing = bodyFails(step, ctx.attempt, tools.attempt - 1)
-  if (isFailing && step.failure === 'hangs') return hang(signal)
-  // So that there are tries which fail before their first checkpoint, and some that do after their last.
-  if (isFailing && step.fails !== undefined) throw errorOf(step)
-  for (let saved = typeof tools.checkpoint === 'number' ? tools.checkpoint : 0; saved < saves; saved++) {
-    await pause(clock, ms / (saves + 1), signal)
-    await tools.save(saved + 1)
-  }
-  for (let line = 0; line < logs; line++) tools.log.info(`line ${line} of ${step.name}`)
-  if (ms > 0) await pause(clock, saves === 0 ? ms : ms / (saves + 1), signal)
-  if (isFailing) throw errorOf(step)
-  return step.value
-}
-
-function errorOf(step: ScriptStep): Error {
-  const message = failureOf(step)
-  if (step.failure === 'permanent') return new PermanentError(message)
-  return step.failure === 'after' ? new RetryAfterError(message, RETRY_AFTER_MS) : new Error(message)
-}
-
-function hang(signal: AbortSignal | null): Promise<never> {
-  return new Promise((_, reject) => {
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal | null): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      callOff()
-      reject(signal?.reason)
-    }
-    const callOff = clock.schedule(ms, () => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    })
-    signal?.addEventListener('abort', abort, { once: true })
-    if (signal?.aborted === true) abort()
-  })
+function playStream(player: Player, step: ScriptStream): Promise<Entry> {
+  const { name, retry, timeout } = step
+  const body = (emit: StreamEmit, tools: StreamTools) => playStreamBody({ player, step, emit, tools })
+  return caughtIf(step, player.ctx.stream<ScriptResult>(name, { retry, timeout }, body))
 }
 
 const anyScript: StandardSchema<Script> = {

@@ -26,6 +26,22 @@ export interface ScriptStep {
   readonly ignoresSignal?: boolean
 }
 
+/** `ctx.stream`: a step that says its chunks on the way. It has nothing to save. */
+export interface ScriptStream extends Omit<ScriptStep, 'once' | 'saves' | 'ms'> {
+  readonly once?: never
+  readonly chunks: readonly ScriptChunk[]
+  /** A try that fails has said so many of them before. */
+  readonly saysBeforeFailing?: number
+  /** Emits without waiting for anything, also for a refusal. */
+  readonly hasty?: boolean
+}
+
+/** What is said, after a pause. Text that follows text may be stored as one. */
+export interface ScriptChunk {
+  readonly kind: 'text' | 'object'
+  readonly ms?: number
+}
+
 /** A policy that a payload can hold. */
 export type ScriptPolicy = Omit<RetryPolicy, 'delay'> & {
   readonly delay: Exclude<RetryPolicy['delay'], undefined | ((...args: never[]) => unknown)>
@@ -60,6 +76,7 @@ export interface ScriptChild {
 /** What goes by itself or beside others. */
 export type ScriptBranch =
   | { readonly kind: 'step'; readonly step: ScriptStep }
+  | { readonly kind: 'stream'; readonly step: ScriptStream }
   | ScriptSleep
   | ScriptWaitFor
   | ScriptChild
@@ -99,6 +116,7 @@ export const RETRY_AFTER_MS = 900
 /** A call of `ctx` that a script makes. */
 export type ScriptCall =
   | { readonly kind: 'run'; readonly name: string; readonly step: ScriptStep }
+  | { readonly kind: 'stream'; readonly name: string; readonly step: ScriptStream }
   | { readonly kind: 'sleep'; readonly name: string; readonly branch: ScriptSleep }
   | { readonly kind: 'signal'; readonly name: string; readonly branch: ScriptWaitFor }
   | { readonly kind: 'trigger' | 'child'; readonly name: string; readonly branch: ScriptChild }
@@ -133,6 +151,8 @@ export function callsOfBranch(branch: ScriptBranch): readonly ScriptCall[] {
   switch (branch.kind) {
     case 'step':
       return [{ kind: 'run', name: branch.step.name, step: branch.step }]
+    case 'stream':
+      return [{ kind: 'stream', name: branch.step.name, step: branch.step }]
     case 'sleep':
       return [{ kind: 'sleep', name: branch.name, branch }]
     case 'waitFor':
@@ -153,4 +173,23 @@ export function bodyFails({ failsUntil = 0, fails = 0 }: ScriptStep, runAttempt:
 /** What it fails with. */
 export function failureOf({ name, failure, timeout }: ScriptStep): string {
   return failure === 'hangs' ? `Step "${name}" took longer than ${timeout} ms.` : `step ${name} fails`
+}
+
+/** What a try says in all: each chunk tells which try it is of, and which chunk. */
+export function sayingsOf({ chunks, saysBeforeFailing = 0 }: ScriptStream, tryName: string, isFailing: boolean) {
+  return chunks.slice(0, isFailing ? saysBeforeFailing : chunks.length).map(({ kind, ms = 0 }, place) => ({
+    ms,
+    chunk: kind === 'text' ? `${tryName}.${place} ` : { of: tryName, place },
+  }))
+}
+
+/** Chunks with all the text joined that follows other text. */
+export function joined(chunks: readonly unknown[]): readonly unknown[] {
+  const result: unknown[] = []
+  for (const chunk of chunks) {
+    const last = result.at(-1)
+    if (typeof chunk === 'string' && typeof last === 'string') result[result.length - 1] = last + chunk
+    else result.push(chunk)
+  }
+  return result
 }

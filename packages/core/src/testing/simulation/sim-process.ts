@@ -2,7 +2,8 @@ import { createDurably, type Durably } from '../../durably'
 import type { Clock } from '../../environment'
 import type { JobHandle } from '../../job-handle'
 import type { Storage } from '../../storage'
-import { createScriptedJobs, type BodyStart } from './scripted-jobs'
+import type { BodyStart } from './scripted-bodies'
+import { createScriptedJobs } from './scripted-jobs'
 import { SCRIPTS_START_MS } from './script-maker'
 import { type Script, SCRIPTED_JOBS, type ScriptedJobName } from './scripts'
 import type { Actor, Happening, World } from './world'
@@ -41,10 +42,12 @@ export interface StartProcessParams {
   readonly options: ProcessOptions
   readonly storageFor: (process: SimProcess) => Storage
   readonly onBodyStart: (process: SimProcess, start: BodyStart) => void
+  readonly onLateChunk: (what: string) => void
   readonly createId: () => string
 }
 
-export function startProcess({ world, options, storageFor, onBodyStart, createId }: StartProcessParams): SimProcess {
+export function startProcess(params: StartProcessParams): SimProcess {
+  const { world, options, storageFor, onBodyStart, onLateChunk, createId } = params
   const { number, workerId, leaseMs, maxCrashes, concurrency } = options
   const actor: Actor = { state: 'alive', held: [] as Happening[] }
   const startedAt = world.now()
@@ -79,7 +82,16 @@ export function startProcess({ world, options, storageFor, onBodyStart, createId
     logger: null,
   })
   if (options.keepsHistory) durably.use({ name: 'history', records: { logs: true, events: true } })
-  const all = createScriptedJobs({ clock, onBodyStart: (start) => onBodyStart(process, start) })
+  let tries = 0
+  const all = createScriptedJobs({
+    clock,
+    onBodyStart: (start) => onBodyStart(process, start),
+    nameTry() {
+      tries += 1
+      return `p${number}t${tries}`
+    },
+    onLateChunk,
+  })
   const known = Object.fromEntries(options.jobs.map((name) => [name, all[name]]))
   return Object.assign(process, { durably, jobs: durably.register(known) as SimProcess['jobs'] })
 }

@@ -1,6 +1,7 @@
 import { createMemoryStorage } from '../../memory/memory-storage'
 import type { Storage } from '../../storage'
 import { Callers } from './callers'
+import { judgeStories } from './judge-streams'
 import type { Coverage } from './faults'
 import { Fleet } from './fleet'
 import { createImpostor } from './impostor'
@@ -12,7 +13,7 @@ import { createRandom } from './random'
 import { startProcess, WALL_START_MS } from './sim-process'
 import { createTracer } from './trace'
 import { createSteward } from './steward'
-import { Violation } from './violation'
+import { must, Violation } from './violation'
 import { Witness } from './witness'
 import { Wire } from './wire'
 import { createWiredStorage } from './wired-storage'
@@ -78,6 +79,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulationRepo
 
 interface Simulation {
   readonly world: World
+  readonly inner: Storage
   readonly model: Model
   readonly plan: ReturnType<typeof createPlan>
   readonly fleet: Fleet
@@ -112,7 +114,7 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
       verdict.violation ??= error instanceof Violation ? error.message : String(error)
     }
   }
-  const witness = new Witness(model, judge)
+  const witness = new Witness({ model, keepsHistory: plan.keepsHistory, report: judge })
   const wire: Wire = new Wire({ world, plan, inner, model, coverage, mischief: () => fleet, trace: tracer.trace })
   const createId = createIds()
   const fleet: Fleet = new Fleet({
@@ -130,12 +132,14 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
         createId,
         storageFor: (process) => wrapForEngine(createWiredStorage({ wire, inner, model, witness, process })),
         onBodyStart: (process, start) => judge(() => witness.bodyStarted(process.number, start)),
+        onLateChunk: (what) => judge(() => must(false, () => what)),
       }),
   })
   const callers = new Callers({ world, model, fleet, judge, trace: tracer.trace })
   const operations = () => wire.calls + callers.actions
   return {
     world,
+    inner,
     model,
     plan,
     fleet,
@@ -162,7 +166,7 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
 }
 
 async function play(simulation: Simulation): Promise<void> {
-  const { world, plan, callers, impostor, steward, verdict, model, fleet } = simulation
+  const { world, plan, inner, callers, impostor, steward, verdict, model, fleet } = simulation
   const { random } = world
   let isBusy = true
   const everyMs = (plan.busyMs / plan.actions) * 2
@@ -198,6 +202,7 @@ async function play(simulation: Simulation): Promise<void> {
     if (!isQuiet || round > MOST_ROUNDS) throw new Violation(`not everything ended: ${describeActive(model)}`)
     if (verdict.violation !== null) return
   }
+  if (plan.keepsHistory) await judgeStories(inner, all())
   fleet.stopAll()
   if (!(await go(() => fleet.isEmpty, limitMs))) throw new Violation('a worker with nothing to do did not stop')
 }

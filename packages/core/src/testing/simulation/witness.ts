@@ -11,7 +11,8 @@ import type {
 import type { Model } from './model'
 import { judgeOutcome, judgeStart } from './judge'
 import { judgeRows } from './judge-rows'
-import type { BodyStart } from './scripted-jobs'
+import { judgeStreams, type StreamTry } from './judge-streams'
+import type { BodyStart } from './scripted-bodies'
 import { must, Violation } from './violation'
 
 /** What one process has been told, as opposed to what is true. */
@@ -22,6 +23,14 @@ interface Told {
   readonly over: Map<string, string>
   /** The token of a claim without an answer. */
   unanswered: string | null
+}
+
+export interface WitnessParams {
+  readonly model: Model
+  /** Whether engines record all events. */
+  readonly keepsHistory: boolean
+  /** For what is seen inside the engine, which would take an exception for one of its storage. */
+  readonly report: (judgement: () => void) => void
 }
 
 /**
@@ -36,14 +45,17 @@ export class Witness {
   readonly #model: Model
   readonly #told = new Map<number, Told>()
   readonly #starts = new Set<string>()
+  /** Of streams, by their names. */
+  readonly #tries = new Map<string, StreamTry>()
   /** The run that each item of each trigger made. */
   readonly #created = new Map<string, string>()
 
-  /** For what is seen inside the engine, which would take an exception for one of its storage. */
-  readonly #report: (judgement: () => void) => void
+  readonly #keepsHistory: boolean
+  readonly #report: WitnessParams['report']
 
-  constructor(model: Model, report: (judgement: () => void) => void) {
+  constructor({ model, keepsHistory, report }: WitnessParams) {
     this.#model = model
+    this.#keepsHistory = keepsHistory
     this.#report = report
   }
 
@@ -129,6 +141,7 @@ export class Witness {
       const run = this.#model.holds(lease)
       if (run === null || run.commitNo !== commitNo - 1) continue
       judgeRows(this.#model, run, commit)
+      judgeStreams({ run, commit, keepsHistory: this.#keepsHistory, tries: this.#tries })
       if (outcome !== null && !run.cancelAsked) judgeOutcome(run, outcome)
     }
   }
@@ -145,6 +158,7 @@ export class Witness {
     if (known === undefined) throw new Violation(`${what} without a claim`)
     // With two executions of one run in one process there is no telling which one this is.
     const lease = known.length === 1 ? known[0] : undefined
+    if (start.tryName !== null) this.#tries.set(start.tryName, { runId, stepName: step.name, lease })
     if (lease === undefined) return
     const reason = over.get(nameOf(lease))
     must(reason === undefined, () => `${what} although ${reason}`)
