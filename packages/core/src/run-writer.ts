@@ -40,7 +40,7 @@ export interface Taken {
   keep(answer: CommitAnswer): void
   /** It was rolled back: what it carried of others goes with the next commit. */
   giveBack(params: { readonly isNumberUsed: boolean }): void
-  /** What became of it will never be known here. */
+  /** What became of it will never be known here: of the run nothing else is written but how it ends. */
   drop(): void
   /**
    * Writes a commit of nothing under its number. Whatever became of the transaction, it is decided from then on: one
@@ -71,6 +71,9 @@ export class RunWriter {
   readonly #turns: (() => void)[] = []
   readonly #chunks = new ChunkBacklog()
   #finished = false
+  /** Something was dropped that what comes later builds on. */
+  #isTorn = false
+  #ending: Piece | null = null
   #ride: { readonly dueAt: number; callOff(): void } | null = null
 
   constructor(params: RunWriterParams) {
@@ -83,9 +86,17 @@ export class RunWriter {
 
   finish(outcome: Outcome): Promise<CommitAnswer> {
     this.#outcome = outcome
-    const answer = this.#commitNow({})
+    const answer = this.#finished ? Promise.resolve({ kept: false } as const) : this.#end()
     this.#finished = true
     return answer
+  }
+
+  #end(): Promise<CommitAnswer> {
+    return new Promise((resolve) => {
+      this.#ending = { resolve }
+      this.#pieces.push(this.#ending)
+      this.#flush()
+    })
   }
 
   /** Nothing else of the run is written until `work` has settled: a transaction in it is the commit in flight. */
@@ -101,21 +112,21 @@ export class RunWriter {
 
   /** Stores the event with the next commit, or soon. */
   ride(event: EventInput): void {
-    if (this.#finished || this.#stored(event) === null) return
+    if (this.#isClosed() || this.#stored(event) === null) return
     this.#pieces.push({ event })
     this.#flushWithin(EVENT_RIDE_MS)
   }
 
   /** The event points at the log: its text is stored once. */
   log(log: NewLog, event: EventInput): void {
-    if (this.#finished) return
+    if (this.#isClosed()) return
     this.#pieces.push({ log, event: this.#stored(event) })
     this.#flushWithin(EVENT_RIDE_MS)
   }
 
   /** Stores the chunk soon, with others. Settles at once unless too much is waiting to be stored. */
   chunk({ event, length, row }: ChunkWrite): Promise<void> {
-    if (this.#finished || this.#stored(event) === null) return Promise.resolve()
+    if (this.#isClosed() || this.#stored(event) === null) return Promise.resolve()
     const last = this.#pieces.at(-1)
     const joined = last === undefined ? null : joinChunks(last, event, length)
     if (joined !== null) this.#pieces[this.#pieces.length - 1] = joined
@@ -131,7 +142,7 @@ export class RunWriter {
 
   /** The last value wins. */
   progress(progress: Progress, event: EventInput): void {
-    if (this.#finished) return
+    if (this.#isClosed()) return
     this.#progress = progress
     // One after another with nothing in between are one.
     if (this.#pieces.at(-1)?.event?.type === event.type) this.#pieces.pop()
@@ -145,7 +156,7 @@ export class RunWriter {
 
   #commitNow(piece: Piece): Promise<StepAnswer> {
     // What an abandoned body hands in after the end of its execution comes too late.
-    if (this.#finished) return Promise.resolve({ kept: false })
+    if (this.#isClosed()) return Promise.resolve({ kept: false })
     return new Promise((resolve) => {
       this.#pieces.push({ ...piece, resolve })
       this.#flush()
@@ -224,9 +235,22 @@ export class RunWriter {
         this.#pieces = [...others.pieces, ...this.#pieces]
         this.#progress ??= others.progress
       },
-      drop: () => this.#settle(parcel, { kept: false }),
+      drop: () => this.#tear(parcel),
       settleNumber: () => this.#settleNumber(parcel, commit),
     }
+  }
+
+  #isClosed(): boolean {
+    return this.#finished || this.#isTorn
+  }
+
+  #tear({ pieces }: Parcel): void {
+    this.#isTorn = true
+    const lost = this.#pieces.filter((piece) => piece !== this.#ending)
+    this.#pieces = this.#pieces.filter((piece) => piece === this.#ending)
+    this.#chunks.take(lost)
+    this.#progress = null
+    this.#settle({ pieces: [...pieces, ...lost], outcome: null }, { kept: false })
   }
 
   async #settleNumber(parcel: Parcel, commit: RunCommit): Promise<CommitAnswer> {

@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { JobContext, Plugin, RunCommit, Storage, StreamEmit } from './index'
+import {
+  type JobContext,
+  type Plugin,
+  type RunCommit,
+  type Storage,
+  StorageError,
+  type StreamEmit,
+  type TransactionStorage,
+} from './index'
 import { settled } from './testing/fake-clock'
 import {
   anything,
@@ -426,6 +434,39 @@ describe('emit', () => {
     expect(await now()).toMatchObject({ status: 'completed' })
     const told = ['start', 'before', 'start', 'restart', 'beforeafter', 'complete']
     expect(await historyOf(id)).toEqual(told)
+  })
+
+  it('adds nothing to what was lost with a transaction of which nobody will know', async () => {
+    const [sent, answered] = [createGate(), createGate()]
+    const refuse = () => Promise.reject(new Error('Nobody asks for it.'))
+    const transaction: TransactionStorage = {
+      async commitWith(body) {
+        await body({})
+        sent.open()
+        await answered.opened
+        throw new StorageError('STORAGE_UNAVAILABLE', 'The connection was cut.')
+      },
+      enqueue: refuse,
+      run: refuse,
+    }
+    const { durably, id, now } = await begin(
+      (ctx) =>
+        Promise.all([
+          ctx.stream('talk', async (emit, { signal }) => {
+            await emit('before')
+            await sent.opened
+            await emit('meanwhile')
+            await new Promise((_, reject) => signal.addEventListener('abort', reject))
+          }),
+          ctx.transaction('pay', () => 'paid'),
+        ]),
+      { storage: { ...bench.storage, transaction } },
+    )
+    await durably.cancel(id)
+    answered.open()
+    await bench.clock.advance(10_000)
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+    expect(await historyOf(id)).toEqual([])
   })
 
   it('does not wait for the database when the run is over', async () => {
