@@ -70,7 +70,8 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
       if (clock.monotonic() - held.claimedAt > patienceMs()) held.onOutOfTouch()
       return {
         extendedAt(sentAt) {
-          if (all.has(held)) all.set(held, sentAt)
+          const latest = all.get(held)
+          if (latest !== undefined) all.set(held, Math.max(latest, sentAt))
         },
         drop: () => void all.delete(held),
       }

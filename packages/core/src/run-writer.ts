@@ -254,8 +254,12 @@ export class RunWriter {
   }
 
   async #settleNumber(parcel: Parcel, commit: RunCommit): Promise<CommitAnswer> {
+    const sentAt = this.#params.engine.environment.clock.monotonic()
     try {
-      return await this.#params.line.send({ ...commit, ...contentsOf(NOTHING) })
+      const answer = await this.#params.line.send({ ...commit, ...contentsOf(NOTHING) })
+      // It may tell of a cancel, before the transaction is begun again.
+      this.#params.onAnswer(answer, sentAt)
+      return answer
     } catch (error) {
       this.#giveUp(parcel, error)
       return { kept: false }

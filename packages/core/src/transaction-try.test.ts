@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { StorageError, type TransactionStorage } from './index'
+import { settled } from './testing/fake-clock'
+import { anything, createBench, createGate } from './testing/test-bench'
+
+it('does not begin a transaction again whose run was found cancelled when its outcome was asked for', async () => {
+  const bench = createBench()
+  const [sent, answered] = [createGate(), createGate()]
+  const refuse = () => Promise.reject(new Error('Nobody asks for it.'))
+  const transaction: TransactionStorage = {
+    async commitWith(body) {
+      await body({})
+      sent.open()
+      await answered.opened
+      throw new StorageError('STORAGE_UNAVAILABLE', 'The connection was cut.')
+    },
+    enqueue: refuse,
+    run: refuse,
+  }
+  const durably = bench.open({ storage: { ...bench.storage, transaction } })
+  let bodies = 0
+  const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+    ctx.transaction('pay', () => {
+      bodies += 1
+    }),
+  )
+  durably.start()
+  await settled()
+  const { id } = await job.trigger({})
+  await sent.opened
+  await bench.open().cancel(id)
+  answered.open()
+  await bench.clock.advance(2000)
+  expect(await durably.getRun(id)).toMatchObject({ status: 'cancelled' })
+  expect(bodies).toBe(1)
+  await bench.close()
+})
