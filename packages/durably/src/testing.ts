@@ -48,6 +48,7 @@ export type {
   ScriptSleep,
   ScriptStep,
   ScriptStream,
+  ScriptTransaction,
   ScriptWaitFor,
   SelectedCases,
   SimulateOptions,

@@ -42,6 +42,7 @@ export type {
   ScriptSleep,
   ScriptStep,
   ScriptStream,
+  ScriptTransaction,
   ScriptWaitFor,
 } from './simulation/scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulation/simulate'

@@ -16,5 +16,10 @@ export const CORPUS: readonly CorpusSeed[] = [
   },
   { seed: 43, found: 'a wait beside other steps ended early by the time that its claim took to arrive' },
   { seed: 135, found: 'of two children created in one commit both steps got the first' },
-  { seed: 83, found: 'a stream was recorded without the chunk that its cancelled body had not waited for' },
+  { seed: 160, found: 'a stream was recorded without the chunk that its cancelled body had not waited for' },
+  {
+    seed: 396,
+    found: 'a stream went on in the history after its start was lost with a transaction that nobody knew of',
+  },
+  { seed: 795, found: 'a transaction was begun again after the answer that told of a cancel' },
 ]

@@ -87,3 +87,6 @@ export const TROUBLE_CHANCE: Readonly<Record<SimulatedTransition, number>> = {
 }
 
 export const IDLE_TROUBLE_CHANCE = 0.015
+
+/** There are few transactions, and an unknown outcome of theirs is their only difficulty. */
+export const TRANSACTION_TROUBLE_CHANCE = 0.6

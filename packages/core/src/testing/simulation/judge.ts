@@ -10,7 +10,7 @@ import { must } from './violation'
 type OutcomeOf<K extends Outcome['kind']> = Extract<Outcome, { kind: K }>
 
 /** The holder begins a body: it must not be recorded, be due, and must go on where the last one stopped. */
-export function judgeStart(run: ModelRun, { step, tools, runAttempt }: BodyStart, what: string): void {
+export function judgeStart(run: ModelRun, { step, tools, kind, runAttempt }: BodyStart, what: string): void {
   const live = run.liveSteps.get(step.name)
   const { failures, checkpoint, lastFailed } = historyOf(run, step.name)
   must(live?.status !== 'completed', () => `${what}, and its result was recorded`)
@@ -24,7 +24,7 @@ export function judgeStart(run: ModelRun, { step, tools, runAttempt }: BodyStart
   )
   must(runAttempt === run.attempt, () => `${what} in attempt ${runAttempt}, which should be ${run.attempt}`)
   must(tools.attempt === failures + 1, () => `${what} as attempt ${tools.attempt} after ${failures} failures`)
-  if ('chunks' in step) return
+  if (kind !== 'run') return
   const given = tools.checkpoint === undefined ? null : JSON.stringify(tools.checkpoint)
   must(given === checkpoint, () => `${what} with checkpoint ${given}, the last one saved is ${checkpoint}`)
 }

@@ -1,5 +1,14 @@
 import type { Random } from './random'
-import type { Script, ScriptAction, ScriptBranch, ScriptChunk, ScriptPolicy, ScriptStep, ScriptStream } from './scripts'
+import type {
+  Script,
+  ScriptAction,
+  ScriptBranch,
+  ScriptChunk,
+  ScriptPolicy,
+  ScriptStep,
+  ScriptStream,
+  ScriptTransaction,
+} from './scripts'
 import { SCRIPTED_JOBS } from './scripts'
 
 export const SIGNALS = ['go', 'stop'] as const
@@ -33,13 +42,15 @@ function makeAction(random: Random, name: string, isChild: boolean): ScriptActio
 }
 
 function makeBranch(random: Random, name: string, isChild: boolean): ScriptBranch {
-  const kind = random.weighted({ step: 8, stream: 3, sleep: 2, waitFor: 3, child: isChild ? 0 : 2 })
+  const kind = random.weighted({ step: 7, stream: 3, transaction: 2, sleep: 2, waitFor: 3, child: isChild ? 0 : 2 })
   const caught = random.chance(0.4) ? { caught: true } : {}
   switch (kind) {
     case 'step':
       return { kind, step: random.chance(0.3) ? makeRetriedStep(random, name) : makeStep(random, name) }
     case 'stream':
       return { kind, step: makeStream(random, name) }
+    case 'transaction':
+      return { kind, step: makeTransaction(random, name) }
     case 'sleep':
       return { kind, name, ms: random.chance(0.2) ? { until: makeInstant(random) } : random.pick([0, 80, 900, 4000]) }
     case 'waitFor': {
@@ -115,6 +126,12 @@ function makeStream(random: Random, name: string): ScriptStream {
   return { ...step, chunks, saysBeforeFailing: random.int(length + 1), ...(random.chance(0.4) && { hasty: true }) }
 }
 
+function makeTransaction(random: Random, name: string): ScriptTransaction {
+  const made = random.chance(0.4) ? makeRetriedStep(random, name) : makeStep(random, name)
+  const { once: _once, saves: _saves, timeout: _timeout, failure, ms = 0, ...step } = made
+  return { ...step, ms: Math.min(ms, 700), ...(failure !== undefined && failure !== 'hangs' && { failure }) }
+}
+
 function makeChunk(random: Random, pauses: readonly [number, ...number[]]): ScriptChunk {
   const ms = random.pick(pauses)
   return { kind: random.chance(0.6) ? 'text' : 'object', ...(ms > 0 && { ms }) }
@@ -133,6 +150,7 @@ function withoutOnce(branch: ScriptBranch): ScriptBranch {
 
 function harmless(branch: ScriptBranch): ScriptBranch {
   if (branch.kind === 'stream') return { kind: 'stream', step: withoutFailure(branch.step) }
+  if (branch.kind === 'transaction') return { kind: 'transaction', step: withoutFailure(branch.step) }
   if (branch.kind !== 'step') return branch
   const { once: _once, ...step } = branch.step
   return { kind: 'step', step: withoutFailure(step) }

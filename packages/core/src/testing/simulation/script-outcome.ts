@@ -43,7 +43,8 @@ type End = { readonly name: string; readonly result: ScriptResult } | { readonly
 function endOf(branch: ScriptBranch, attempt: number, fateOf: FateOf): End {
   switch (branch.kind) {
     case 'step':
-    case 'stream': {
+    case 'stream':
+    case 'transaction': {
       const { name, failsUntil = 0, caught, value } = branch.step
       if (attempt > failsUntil) return { name, result: value }
       return caughtOr(name, failureOf(branch.step), caught)

@@ -3,13 +3,23 @@ import type { Clock } from '../../environment'
 import { PermanentError, RetryAfterError } from '../../errors'
 import type { StreamEmit, StreamTools } from '../../step-stream'
 import type { StepTools } from '../../step-tools'
-import { bodyFails, failureOf, RETRY_AFTER_MS, sayingsOf, type ScriptStep, type ScriptStream } from './scripts'
+import type { TransactionTools } from '../../step-transaction'
+import {
+  bodyFails,
+  failureOf,
+  RETRY_AFTER_MS,
+  sayingsOf,
+  type ScriptStep,
+  type ScriptStream,
+  type ScriptTransaction,
+} from './scripts'
 
 /** A body that a scripted job began. */
 export interface BodyStart {
   readonly runId: string
   readonly runAttempt: number
-  readonly step: ScriptStep | ScriptStream
+  readonly step: ScriptStep | ScriptStream | ScriptTransaction
+  readonly kind: 'run' | 'stream' | 'transaction'
   readonly tools: Pick<StepTools, 'attempt'> & Partial<Pick<StepTools, 'checkpoint'>>
   /** Of a stream: what its chunks call the try that says them. */
   readonly tryName: string | null
@@ -37,7 +47,7 @@ export interface BodyPlayer extends ScriptedJobsOptions {
 export async function playBody(player: BodyPlayer, step: ScriptStep, tools: StepTools): Promise<number> {
   const { clock, ctx, onBodyStart } = player
   const { saves = 0, ms = 0, logs = 0, ignoresSignal } = step
-  onBodyStart?.({ runId: ctx.runId, runAttempt: ctx.attempt, step, tools, tryName: null })
+  onBodyStart?.({ runId: ctx.runId, runAttempt: ctx.attempt, step, tools, kind: 'run', tryName: null })
   const signal = ignoresSignal === true ? null : tools.signal
   const isFailing = bodyFails(step, ctx.attempt, tools.attempt - 1)
   if (isFailing && step.failure === 'hangs') return hang(signal)
@@ -63,7 +73,7 @@ interface Speaker {
 export async function playStreamBody({ player, step, emit, tools }: Speaker): Promise<number> {
   const { clock, ctx, onBodyStart, nameTry, onLateChunk } = player
   const tryName = nameTry?.() ?? 'try'
-  onBodyStart?.({ runId: ctx.runId, runAttempt: ctx.attempt, step, tools, tryName })
+  onBodyStart?.({ runId: ctx.runId, runAttempt: ctx.attempt, step, tools, kind: 'stream', tryName })
   const signal = step.ignoresSignal === true ? null : tools.signal
   const isFailing = bodyFails(step, ctx.attempt, tools.attempt - 1)
   for (const { ms, chunk } of sayingsOf(step, tryName, isFailing)) {
@@ -85,6 +95,24 @@ export async function playStreamBody({ player, step, emit, tools }: Speaker): Pr
     clock.schedule(LATE_MS, sayMore)
   })
   return hang(signal)
+}
+
+interface Writer {
+  readonly player: BodyPlayer
+  readonly step: ScriptTransaction
+  readonly tools: TransactionTools
+  /** The transaction: what is put there is stored with the step. */
+  readonly rows: unknown
+}
+
+export async function playTransactionBody({ player, step, tools, rows }: Writer): Promise<number> {
+  const { clock, ctx, onBodyStart } = player
+  onBodyStart?.({ runId: ctx.runId, runAttempt: ctx.attempt, step, tools, kind: 'transaction', tryName: null })
+  if (Array.isArray(rows)) rows.push(step.name)
+  if (step.ms !== undefined && step.ms > 0)
+    await pause(clock, step.ms, step.ignoresSignal === true ? null : tools.signal)
+  if (bodyFails(step, ctx.attempt, tools.attempt - 1)) throw errorOf(step)
+  return step.value
 }
 
 function errorOf(step: ScriptStep): Error {

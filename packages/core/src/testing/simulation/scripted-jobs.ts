@@ -3,8 +3,15 @@ import { defineJob } from '../../define-job'
 import type { StandardSchema } from '../../schema'
 import type { StreamEmit, StreamTools } from '../../step-stream'
 import type { StepTools } from '../../step-tools'
+import type { TransactionTools } from '../../step-transaction'
 import type { JobRef } from '../../step-trigger'
-import { type BodyPlayer, playBody, playStreamBody, type ScriptedJobsOptions } from './scripted-bodies'
+import {
+  type BodyPlayer,
+  playBody,
+  playStreamBody,
+  playTransactionBody,
+  type ScriptedJobsOptions,
+} from './scripted-bodies'
 import { caughtText, LOST_OUTCOME, REFUSED_OUTPUT, SLEPT, type ScriptOutput, type ScriptResult } from './script-outcome'
 import {
   JOB_POLICIES,
@@ -14,6 +21,7 @@ import {
   type ScriptedJobName,
   type ScriptStep,
   type ScriptStream,
+  type ScriptTransaction,
   waitNameOf,
 } from './scripts'
 
@@ -81,6 +89,8 @@ async function playBranch(player: Player, branch: ScriptBranch): Promise<Entry> 
       return playStep(player, branch.step)
     case 'stream':
       return playStream(player, branch.step)
+    case 'transaction':
+      return playTransaction(player, branch.step)
     case 'sleep':
       await ctx.sleep(branch.name, typeof branch.ms === 'number' ? branch.ms : new Date(branch.ms.until))
       return [branch.name, SLEPT]
@@ -124,6 +134,12 @@ async function playStep(player: Player, step: ScriptStep): Promise<Entry> {
       throw error
     }),
   )
+}
+
+function playTransaction(player: Player, step: ScriptTransaction): Promise<Entry> {
+  const { name, retry } = step
+  const body = (rows: unknown, tools: TransactionTools) => playTransactionBody({ player, step, tools, rows })
+  return caughtIf(step, player.ctx.transaction<ScriptResult>(name, { retry, timeout: 500 }, body))
 }
 
 function playStream(player: Player, step: ScriptStream): Promise<Entry> {

@@ -36,6 +36,12 @@ export interface ScriptStream extends Omit<ScriptStep, 'once' | 'saves' | 'ms'> 
   readonly hasty?: boolean
 }
 
+/** `ctx.transaction`, whose body writes one row of the application. */
+export interface ScriptTransaction extends Omit<ScriptStep, 'once' | 'saves' | 'timeout'> {
+  readonly once?: never
+  readonly failure?: 'permanent' | 'after'
+}
+
 /** What is said, after a pause. Text that follows text may be stored as one. */
 export interface ScriptChunk {
   readonly kind: 'text' | 'object'
@@ -77,6 +83,7 @@ export interface ScriptChild {
 export type ScriptBranch =
   | { readonly kind: 'step'; readonly step: ScriptStep }
   | { readonly kind: 'stream'; readonly step: ScriptStream }
+  | { readonly kind: 'transaction'; readonly step: ScriptTransaction }
   | ScriptSleep
   | ScriptWaitFor
   | ScriptChild
@@ -117,6 +124,7 @@ export const RETRY_AFTER_MS = 900
 export type ScriptCall =
   | { readonly kind: 'run'; readonly name: string; readonly step: ScriptStep }
   | { readonly kind: 'stream'; readonly name: string; readonly step: ScriptStream }
+  | { readonly kind: 'transaction'; readonly name: string; readonly step: ScriptTransaction }
   | { readonly kind: 'sleep'; readonly name: string; readonly branch: ScriptSleep }
   | { readonly kind: 'signal'; readonly name: string; readonly branch: ScriptWaitFor }
   | { readonly kind: 'trigger' | 'child'; readonly name: string; readonly branch: ScriptChild }
@@ -153,6 +161,8 @@ export function callsOfBranch(branch: ScriptBranch): readonly ScriptCall[] {
       return [{ kind: 'run', name: branch.step.name, step: branch.step }]
     case 'stream':
       return [{ kind: 'stream', name: branch.step.name, step: branch.step }]
+    case 'transaction':
+      return [{ kind: 'transaction', name: branch.step.name, step: branch.step }]
     case 'sleep':
       return [{ kind: 'sleep', name: branch.name, branch }]
     case 'waitFor':

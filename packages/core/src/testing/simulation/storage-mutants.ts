@@ -1,5 +1,6 @@
 import type { CommitAnswer, Lease, RunCommit, RunRecord, Storage } from '../../storage'
 import { STREAM_ENGINE_MUTANTS } from './stream-mutants'
+import { TRANSACTION_ENGINE_MUTANTS } from './transaction-mutants'
 import { WAITING_ENGINE_MUTANTS, WAITING_STORAGE_MUTANTS } from './waiting-mutants'
 
 type Mutant = (storage: Storage) => Storage
@@ -73,6 +74,7 @@ export const ENGINE_MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   ...WAITING_ENGINE_MUTANTS,
   ...STREAM_ENGINE_MUTANTS,
+  ...TRANSACTION_ENGINE_MUTANTS,
 }
 
 const PRETENDED = { kept: true, status: 'running', seq: 0, wakes: 0, cancelRequested: false, children: [] } as const

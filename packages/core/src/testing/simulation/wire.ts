@@ -23,6 +23,8 @@ export interface Call<T> {
   readonly isWorkers?: boolean
   /** Asked on arrival: which transitions the call would make now. */
   readonly stakes: () => readonly SimulatedTransition[]
+  /** How likely trouble is, whatever is at stake. */
+  readonly trouble?: number
   readonly perform: () => Promise<T>
   /** Compares the answer with the model, which moves on. */
   readonly check?: (answer: T) => void
@@ -131,17 +133,17 @@ export class Wire {
     // What a dead process sent may still be under way, or not.
     if (isOrphaned && world.random.chance(0.5)) return
     const stakes = call.stakes()
-    const fault = isOrphaned ? null : this.#chooseFault(stakes)
+    const fault = isOrphaned ? null : this.#chooseFault(stakes, call.trouble)
     if (fault === null) return this.#performAndAnswer(letter)
     noteHits(coverage, fault, stakes)
     trace(process, fault)
     await this.#suffer(fault, letter)
   }
 
-  #chooseFault(stakes: readonly SimulatedTransition[]): Fault | null {
+  #chooseFault(stakes: readonly SimulatedTransition[], least = IDLE_TROUBLE_CHANCE): Fault | null {
     const { plan, world } = this.#params
     if (!this.#isRough) return null
-    const chance = stakes.reduce((most, stake) => Math.max(most, TROUBLE_CHANCE[stake]), IDLE_TROUBLE_CHANCE)
+    const chance = stakes.reduce((most, stake) => Math.max(most, TROUBLE_CHANCE[stake]), least)
     return world.random.chance(chance * plan.roughness) ? world.random.weighted(plan.faults) : null
   }
 

@@ -1,5 +1,5 @@
-import type { Lease, RunCommand, RunCommit, SignalStorage, Storage } from '../../storage'
-import type { SimulatedTransition } from './faults'
+import type { Lease, RunCommand, RunCommit, SignalStorage, Storage, TransactionStorage } from '../../storage'
+import { type SimulatedTransition, TRANSACTION_TROUBLE_CHANCE } from './faults'
 import type { Model } from './model'
 import { compareRun } from './observer'
 import type { SimProcess } from './sim-process'
@@ -42,6 +42,7 @@ export function createWiredStorage(params: WiredStorageParams): Storage {
     ...reads(params, send),
     ...(inner.events !== undefined && { events: inner.events }),
     ...(inner.logs !== undefined && { logs: inner.logs }),
+    transaction: transactions(params, send),
     ...(inner.signals !== undefined && { signals: signals(params, inner.signals, send) }),
   }
 }
@@ -190,6 +191,31 @@ function signals({ model }: WiredStorageParams, inner: SignalStorage, send: Send
           )
         },
       }),
+  }
+}
+
+/** Of a database beside durably's tables, whose rows are stored with the commit or not at all. */
+function transactions({ inner, model, witness, process }: WiredStorageParams, send: Send): TransactionStorage {
+  const refuse = () => Promise.reject(new Error('Nobody opens transactions of their own.'))
+  return {
+    async commitWith(body) {
+      const rows: string[] = []
+      const { commit, value } = await body(rows)
+      const [answer = { kept: false } as const] = await send({
+        name: `transaction ${nameOf(commit)}`,
+        trouble: TRANSACTION_TROUBLE_CHANCE,
+        stakes: () => stakesOf(model, commit),
+        perform: () => inner.commit([commit]),
+        check(answers) {
+          witness.committing([commit], rows)
+          model.committed([commit], answers)
+        },
+        delivered: (answers) => witness.commitDelivered(process.number, [commit], answers),
+      })
+      return { answer, value: answer.kept ? value : undefined }
+    },
+    enqueue: refuse,
+    run: refuse,
   }
 }
 

@@ -13,7 +13,7 @@ import { judgeOutcome, judgeStart } from './judge'
 import { judgeRows } from './judge-rows'
 import { judgeStreams, type StreamTry } from './judge-streams'
 import type { BodyStart } from './scripted-bodies'
-import { must, Violation } from './violation'
+import { must, mustEqual, Violation } from './violation'
 
 /** What one process has been told, as opposed to what is true. */
 interface Told {
@@ -134,13 +134,19 @@ export class Witness {
       this.#end(process, cancelled, 'it was cancelled here')
   }
 
-  /** Before the model has taken the commits in: only what will be accepted is judged. */
-  committing(commits: readonly RunCommit[]): void {
+  /**
+   * Before the model has taken the commits in: only what will be accepted is judged. `rows` are those of the
+   * application that come with it, in its transaction.
+   */
+  committing(commits: readonly RunCommit[], rows: readonly string[] = []): void {
     for (const commit of commits) {
       const { lease, commitNo, outcome } = commit
       const run = this.#model.holds(lease)
       if (run === null || run.commitNo !== commitNo - 1) continue
       judgeRows(this.#model, run, commit)
+      const done = commit.steps.filter(({ kind, status }) => kind === 'transaction' && status === 'completed')
+      const names = done.map(({ name }) => name)
+      mustEqual(rows, names, `rows that come with the transactions of ${lease.runId}`)
       judgeStreams({ run, commit, keepsHistory: this.#keepsHistory, tries: this.#tries })
       if (outcome !== null && !run.cancelAsked) judgeOutcome(run, outcome)
     }
@@ -162,10 +168,13 @@ export class Witness {
     if (lease === undefined) return
     const reason = over.get(nameOf(lease))
     must(reason === undefined, () => `${what} although ${reason}`)
-    this.#first(
-      `body ${step.name} ${start.tools.attempt} ${nameOf(lease)}`,
-      `${what}, a second time under epoch ${lease.epoch}`,
-    )
+    // What is known to be rolled back begins again.
+    if (start.kind !== 'transaction') {
+      this.#first(
+        `body ${step.name} ${start.tools.attempt} ${nameOf(lease)}`,
+        `${what}, a second time under epoch ${lease.epoch}`,
+      )
+    }
     const run = this.#model.holds(lease)
     if (run === null) this.zombieStarts += 1
     else {
