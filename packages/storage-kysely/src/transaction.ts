@@ -1,4 +1,4 @@
-import { StorageError, type TransactionStorage } from '@coji/durably-core'
+import { type EnqueueAnswer, type NewRun, StorageError, type TransactionStorage } from '@coji/durably-core'
 import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
 import type { CommitTarget, CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'
@@ -35,6 +35,18 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
   // Inside, tables have durably's types; outside, those of the application. It is one connection.
   const forApplication = (trx: Transaction<unknown>) => trx as unknown as Transaction<DB>
   const hasEnqueued = new WeakSet<object>()
+  const inTurn = createTurns()
+
+  async function enqueueIn(trx: Transaction<unknown>, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+    const target = targetOf(trx)
+    // After a statement that failed Postgres answers nothing until the savepoint before it is back.
+    const write = (list: readonly CompiledQuery[]) => inSavepoint(trx, () => target.write(list))
+    const answers = await executor.explained(
+      inSavepoint(trx, () => enqueuer.enqueue({ read: target.read, write }, runs)),
+    )
+    if (notifyDue !== null) await executor.explained(trx.withoutPlugins().executeQuery(notifyDue))
+    return answers
+  }
 
   return {
     async commitWith(body, timeoutMs) {
@@ -44,7 +56,7 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
         const perform = async (trx: Transaction<unknown>) => {
           if (asLong !== null) await executor.explained(trx.executeQuery(asLong))
           const { commit, value } = await within(body(forApplication(trx)), timeoutMs)
-          const answer = await executor.explained(commits.commitIn(targetOf(trx), commit))
+          const answer = await inTurn(trx, () => executor.explained(commits.commitIn(targetOf(trx), commit)))
           if (answer === null) throw new Refused(commit, value)
           return { answer, value, runId: commit.lease.runId }
         }
@@ -62,13 +74,7 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
 
     async enqueue(trx, runs) {
       const inner = trx as unknown as Transaction<unknown>
-      const target = targetOf(inner)
-      // After a statement that failed Postgres answers nothing until the savepoint before it is back.
-      const write = (list: readonly CompiledQuery[]) => inSavepoint(inner, () => target.write(list))
-      const answers = await executor.explained(
-        inSavepoint(inner, () => enqueuer.enqueue({ read: target.read, write }, runs)),
-      )
-      if (notifyDue !== null) await executor.explained(inner.withoutPlugins().executeQuery(notifyDue))
+      const answers = await inTurn(inner, () => enqueueIn(inner, runs))
       hasEnqueued.add(trx)
       return answers
     },
@@ -106,6 +112,23 @@ function targetOf(trx: Transaction<unknown>): CommitTarget {
       for (const query of list) results.push(await read(query))
       return results
     },
+  }
+}
+
+/**
+ * One after the other in one transaction: of savepoints that interleave, taking back one takes back the others' work.
+ * They are known by their connection, which a transaction shares with what `withSchema()` and the like make of it.
+ */
+function createTurns() {
+  const last = new WeakMap<object, Promise<unknown>>()
+  return async <T>(trx: Transaction<unknown>, work: () => Promise<T>): Promise<T> => {
+    const connection = await trx.getExecutor().provideConnection(async (own) => own)
+    const turn = (last.get(connection) ?? Promise.resolve()).then(work)
+    last.set(
+      connection,
+      turn.catch(() => {}),
+    )
+    return turn
   }
 }
 

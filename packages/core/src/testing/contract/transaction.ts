@@ -125,6 +125,20 @@ export const TRANSACTION_CASES = casesOf('transaction', 'transaction', {
     assertEqual((await kit.storage.counts({})).pending, 1, 'pending runs')
   },
 
+  'calls at the same time in one transaction do not touch each other': async (kit) => {
+    const taken = await kit.enqueue({ idempotencyKey: 'k', payload: '1' })
+    const refused = () => newRun({ idempotencyKey: 'k', payload: '2', onConflict: 'reject' })
+    const rows = [newRun(), newRun(), newRun()]
+    const found = await kit.transaction.run(async (trx) => {
+      const lists = rows.flatMap((row) => [[newRun(), refused()], [row]])
+      const answers = await Promise.allSettled(lists.map((list) => kit.transaction.enqueue(trx, list)))
+      return answers.map((answer) => (answer.status === 'fulfilled' ? 'created' : answer.reason.code))
+    })
+    assertEqual(found, ['CONFLICT', 'created', 'CONFLICT', 'created', 'CONFLICT', 'created'], 'answers')
+    const ids = (await kit.storage.getRuns({})).map(({ id }) => id).sort()
+    assertEqual(ids, [taken, ...rows].map(({ id }) => id).sort(), 'ids of all runs')
+  },
+
   'other calls go on once the transaction is over': async (kit) => {
     const inside = kit.transaction.run(async (trx) => kit.transaction.enqueue(trx, [newRun({ jobName: 'inside' })]))
     const outside = kit.enqueue({ jobName: 'outside' })
