@@ -108,6 +108,21 @@ for (const database of DATABASES) {
       expect(await accounts()).toEqual(['a'])
     })
 
+    it('lists take turns in a transaction, whatever the application makes of it', async () => {
+      await storage.enqueue([newRun({ idempotencyKey: 'key' })])
+      await storage.transaction.run(async (trx) => {
+        const refused = newRun({ idempotencyKey: 'key', payload: '"other"', onConflict: 'reject' })
+        const views = [trx, trx.withPlugin(new CamelCasePlugin()), trx]
+        const lists = [[refused], [newRun({ id: 'second' })], [newRun({ id: 'third' })]]
+        const enqueue = (list: (typeof lists)[number], index: number) =>
+          storage.transaction.enqueue(views[index] ?? trx, list)
+        const answers = await Promise.allSettled(lists.map(enqueue))
+        expect(answers.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled'])
+      })
+      expect(await storage.getRun('second')).toMatchObject({ status: 'pending' })
+      expect(await storage.getRun('third')).toMatchObject({ status: 'pending' })
+    })
+
     it('works on a Kysely instance of the application, its plugins and all', async () => {
       const own = storage.db.withPlugin(new CamelCasePlugin())
       const shared = createKyselyStorage<AppDatabase>({ db: own })
