@@ -4,6 +4,7 @@ import type { LeaseName } from './commit-columns'
 import { commitStatements, type CommitStatements } from './commit-statements'
 import { kept, runValues, stepValues } from './commit-values'
 import type { Rows } from './drivers/hooks'
+import { byKey } from './enqueue'
 import { bindNewRun } from './new-run'
 import { createWriteLocked, type WriteTarget } from './row-locks'
 import { bindEvents } from './run-events'
@@ -33,7 +34,7 @@ export function createCommitLists(context: SqlContext) {
   }
 }
 
-/** A commit as a list of statements, the run's own change last. */
+/** A commit as a list of statements: the children first, the run's own change last. */
 interface BoundCommit {
   readonly queries: readonly CompiledQuery[]
   /** Where in the results the rows of steps with a child are. */
@@ -44,11 +45,15 @@ function bindCommit(statements: CommitStatements, commit: RunCommit): BoundCommi
   const { lease, commitNo, events, consumedSignals } = commit
   const { runId, epoch, token, leaderEpoch } = lease
   const values = { runId, epoch, token, leaderEpoch, commitNo }
-  const queries: CompiledQuery[] = []
+  const children = childSteps(commit).flatMap(({ child }) => (child === null ? [] : [child]))
+  const queries = children.sort(byKey).flatMap((child, index) => {
+    const firstId = index === 0 ? null : (children[0]?.id ?? null)
+    return bindNewRun(statements.child, child, { extra: values, firstId })
+  })
   const childAnswers: number[] = []
   for (const step of commit.steps) {
-    queries.push(...bindStep(statements, step, values))
-    if (step.child !== null) childAnswers.push(queries.length - 1)
+    if (step.child !== null) childAnswers.push(queries.length)
+    queries.push(bindStep(statements, step, values))
   }
   for (const { id, ...log } of commit.logs) queries.push(statements.log.bind({ ...values, ...log, logId: id }))
   if (events.length > 0) queries.push(...bindEvents({ statement: statements.event, events, after: 0, values }))
@@ -61,20 +66,17 @@ function bindCommit(statements: CommitStatements, commit: RunCommit): BoundCommi
 
 type LeaseValues = Readonly<Record<LeaseName, SqlValue>>
 
-function bindStep(statements: CommitStatements, step: StepWrite, lease: LeaseValues): CompiledQuery[] {
+function bindStep(statements: CommitStatements, step: StepWrite, lease: LeaseValues): CompiledQuery {
   const { child } = step
   const values = { ...lease, ...stepValues(step) }
-  if (child === null) return [statements.step.bind(values)]
-  const childValues = {
+  if (child === null) return statements.step.bind(values)
+  return statements.childStep.bind({
+    ...values,
     childId: child.id,
     childTenant: child.tenant,
     childJob: child.jobName,
     childKey: child.idempotencyKey,
-  }
-  return [
-    ...bindNewRun(statements.child, child, { extra: lease, firstId: null }),
-    statements.childStep.bind({ ...values, ...childValues }),
-  ]
+  })
 }
 
 function bindOutcome(statements: CommitStatements, commit: RunCommit, lease: LeaseValues): CompiledQuery[] {

@@ -98,7 +98,7 @@ function holderStatement(context: SqlContext) {
 }
 
 /** Two lists that want the same keys take them in the same order, so that neither waits for the other. */
-function byKey(a: NewRun, b: NewRun): number {
+export function byKey(a: NewRun, b: NewRun): number {
   const [one, other] = [a, b].map((run) => JSON.stringify([run.idempotencyKey, run.tenant, run.jobName]))
   return one === other ? 0 : (one ?? '') < (other ?? '') ? -1 : 1
 }

@@ -53,6 +53,16 @@ export const CHILD_CASES = casesOf('required', 'child runs', {
     assertEqual(await kit.run(known.id), known, 'the run that has the key')
   },
 
+  'children of one commit are due in the order of its steps, whatever their keys': async (kit) => {
+    const parent = await kit.start()
+    const keys = [null, ...Array.from({ length: 20 }, (_, n) => `k${99 - n}`), null]
+    const children = keys.map((idempotencyKey) => newRun({ jobName: 'child', idempotencyKey, parentRunId: parent.id }))
+    const answer = await parent.commit({ steps: children.map((child, index) => stepWrite({ child, index })) })
+    const ids = children.map(({ id }) => id)
+    assertEqual(answer.children, ids, 'children of the answer')
+    assertEqual(await kit.claimedIds({ jobs: ['child'] }), ids, 'ids claimed')
+  },
+
   'a commit sent twice creates its children once and names them again': async (kit) => {
     const known = await kit.enqueue({ jobName: 'child', idempotencyKey: 'k' })
     const parent = await kit.start()
