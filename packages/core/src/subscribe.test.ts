@@ -313,6 +313,19 @@ describe('a subscription that cannot be', () => {
     for (const each of seen) expect(each).toMatchObject({ events: [], end: { code: 'HISTORY_REQUIRED' } })
   })
 
+  it('says so at the end when nobody who worked on the run had a history', async () => {
+    const worker = bench.open()
+    const job = worker.defineJob({ name: 'job', input: anything }, (ctx) => ctx.run('a', () => 1))
+    const { id } = await job.trigger({}, { delay: 1000 })
+    const seen = [open().subscribe(id), open().subscribe(id, { after: 3 })].map((stream) => follow(stream))
+    await bench.clock.advance(500)
+    expect(seen.map(({ end }) => end)).toEqual([null, null])
+    worker.start()
+    await bench.clock.advance(2000)
+    expect((await job.getRun(id))?.status).toBe('completed')
+    for (const each of seen) expect(each).toMatchObject({ events: [], end: { code: 'HISTORY_REQUIRED' } })
+  })
+
   it('is refused by a storage that keeps no events', () => {
     const { events: _events, ...storage } = bench.storage
     const durably = bench.open({ storage })

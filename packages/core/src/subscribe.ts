@@ -110,6 +110,7 @@ class Subscription {
         return null
       }
       this.#run ??= this.#accept(look)
+      this.#requireHistory(look)
       this.#last = look
       this.#page = look.events.values()
       if (look.events.length === 0) this.#after = look.upTo
@@ -141,13 +142,15 @@ class Subscription {
     }
   }
 
-  /** A view that would show nothing, and not say why, is refused. */
-  #accept({ run, status, lastSeq }: Look): RunRecord {
-    const { engine, id, tenant } = this.#params
+  #accept({ run }: Look): RunRecord {
+    const { id, tenant } = this.#params
     if (run === null || (tenant !== undefined && run.tenant !== tenant)) throw NotFoundError.run(id)
-    if (lastSeq === 0 && (isEnded(status) || !engine.plugins.recordsEvents())) {
-      throw new HistoryRequiredError(`Following run ${id}`)
-    }
     return run
+  }
+
+  /** A view that would show nothing, and not say why, is refused; also when that turns out at the end only. */
+  #requireHistory({ status, lastSeq }: Look): void {
+    if (lastSeq > 0 || (!isEnded(status) && this.#params.engine.plugins.recordsEvents())) return
+    throw new HistoryRequiredError(`Following run ${this.#params.id}`)
   }
 }
