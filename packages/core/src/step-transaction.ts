@@ -23,6 +23,8 @@ export type TransactionTools = Omit<StepTools, 'save' | 'checkpoint'>
 export type TransactionBody<T, Trx> = (transaction: Trx, step: TransactionTools) => T | Promise<T>
 
 const TIMEOUT_MS = 5000
+/** Platforms fire timers that are longer at once, and servers know no longer ones. */
+const LONGEST_MS = 2 ** 31 - 1
 
 export interface TransactionParams extends CtxCall {
   readonly options: TransactionOptions
@@ -42,8 +44,10 @@ export function transactionStep<T>({ options, body, ...ctxCall }: TransactionPar
   const { scope, name } = ctxCall
   const { retry, timeout: timeoutMs = TIMEOUT_MS } = options
   const what = `ctx.transaction("${name}")`
-  if (!(timeoutMs > 0 && Number.isFinite(timeoutMs))) {
-    throw new InvalidOptionError(`The timeout of ${what} must be more than 0 ms, not ${timeoutMs}.`)
+  if (!(timeoutMs > 0 && timeoutMs <= LONGEST_MS)) {
+    throw new InvalidOptionError(
+      `The timeout of ${what} must be more than 0 ms and at most ${LONGEST_MS} ms, not ${timeoutMs}.`,
+    )
   }
   const storage = capability(scope.engine.storage, 'transaction', what)
   return runStep({

@@ -463,8 +463,15 @@ describe('ctx.transaction', () => {
     await durably.runUntilIdle()
     expect(await job.getRun(id)).toMatchObject({ status: 'failed', errorDetail: { code: 'CAPABILITY_MISSING' } })
     const { perform } = await openShop()
-    const { run } = await perform((ctx) => ctx.transaction('charge', { timeout: 0 }, () => 1))
-    expect(run).toMatchObject({ status: 'failed', errorDetail: { code: 'INVALID_OPTION' } })
+    const { run } = await perform(async (ctx) => {
+      const codes = []
+      for (const timeout of [0, -1, Number.NaN, 2 ** 31, Number.POSITIVE_INFINITY]) {
+        const refused = async () => ctx.transaction(`charge ${timeout}`, { timeout }, () => 1)
+        codes.push(await refused().catch((error: unknown) => (error as { code?: unknown }).code))
+      }
+      return codes
+    })
+    expect(run).toMatchObject({ status: 'completed', output: Array.from({ length: 5 }, () => 'INVALID_OPTION') })
   })
 
   it('has the type of the instance, or of its annotation', async () => {

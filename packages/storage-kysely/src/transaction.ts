@@ -92,11 +92,14 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
 
 /** A session of `postgres()` is ended after 10 s in which its transaction did nothing. */
 const LONG_MS = 10_000
+/** Postgres takes no more. */
+const MOST_MS = 2 ** 31 - 1
 
 export function keepOpenOn({ dialect }: SqlContext): (ms: number) => CompiledQuery | null {
   return (ms) => {
     if (dialect.name === 'sqlite' || ms < LONG_MS) return null
-    return CompiledQuery.raw(`set local idle_in_transaction_session_timeout = ${Math.ceil(ms) + LONG_MS}`)
+    const openMs = Math.min(Math.ceil(ms) + LONG_MS, MOST_MS)
+    return CompiledQuery.raw(`set local idle_in_transaction_session_timeout = ${openMs}`)
   }
 }
 

@@ -132,6 +132,19 @@ describe('ctx.transaction on Postgres', () => {
     expect([bodies, await charges()]).toEqual([1, [1, 10]])
   })
 
+  it('can be left open for as long as timers and the server can count', async () => {
+    const { place, charges, perform } = await openShop()
+    const { run } = await perform(place.open(), (ctx) =>
+      ctx.transaction('charge', { timeout: 2 ** 31 - 1 }, async (trx) => {
+        await charge(trx, 1)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        await charge(trx, 2)
+      }),
+    )
+    expect(run).toMatchObject({ status: 'completed' })
+    expect(await charges()).toEqual([1, 2])
+  })
+
   it('leaves nothing of a worker that lost the run meanwhile', async () => {
     const { place, charges } = await openShop()
     const [loser, winner] = [place.open({ workerId: 'loser' }), place.open()]
