@@ -35,12 +35,14 @@ const SQLSTATES: Readonly<Record<string, StorageErrorCode>> = {
   '42501': 'STORAGE_READONLY',
   '53100': 'STORAGE_FULL',
   '3D000': 'STORAGE_CANNOT_OPEN',
+  // The rest of this class is trouble inside the server that passes, as "tuple concurrently updated" does.
+  XX001: 'STORAGE_CORRUPT',
+  XX002: 'STORAGE_CORRUPT',
   '22': 'STORAGE_REJECTED',
   '23': 'STORAGE_REJECTED',
   '28': 'STORAGE_CANNOT_OPEN',
   '42': 'STORAGE_REJECTED',
   '54': 'STORAGE_REJECTED',
-  XX: 'STORAGE_CORRUPT',
 }
 
 const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [

@@ -140,6 +140,21 @@ describe('errors of Postgres', () => {
     })
   })
 
+  it.each([
+    ['XX000', 'STORAGE_UNAVAILABLE'],
+    ['XX001', 'STORAGE_CORRUPT'],
+    ['XX002', 'STORAGE_CORRUPT'],
+  ])('trouble inside the server: %s is %s', async (state, code) => {
+    const storage = storageOn(database.url)
+    await watch.query(`create or replace function trouble() returns trigger language plpgsql as
+      $$ begin raise exception using errcode = '${state}', message = 'tuple concurrently updated'; end $$`)
+    await watch.query('create or replace trigger trouble before insert on durably_runs execute function trouble()')
+    const enqueue = storage.enqueue([newRun()])
+    await enqueue.catch(() => {})
+    await watch.query('drop trigger trouble on durably_runs')
+    await expect(enqueue).rejects.toMatchObject({ code, cause: { code: state } })
+  })
+
   it('a transaction that could not be serialized, as the engine has to try it again', async () => {
     const { storage } = onPool('-c default_transaction_isolation=serializable')
     const run = await startRun(storage)
