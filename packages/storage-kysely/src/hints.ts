@@ -8,6 +8,7 @@ import type { Watchers } from './watch'
 const GATHER_MS = 50
 /** Postgres takes less than 8,000 bytes. */
 const RUNS_PER_NOTIFICATION = 200
+/** What waits to be sent; more is left to polling. */
 const MOST_RUNS = 1000
 
 interface Message {
@@ -61,7 +62,7 @@ export class HintRelay {
   pass(hint: Hint): void {
     if (this.#isClosed) return
     if (hint.kind === 'runs') this.#isDue = true
-    else this.#runs.add(hint.runId)
+    else if (this.#runs.size < MOST_RUNS) this.#runs.add(hint.runId)
     this.#timer ??= setTimeout(() => void this.#send(), GATHER_MS)
   }
 
@@ -73,19 +74,17 @@ export class HintRelay {
     await this.#stop?.()
   }
 
+  /** One message; what does not fit into it has to wait for the next. */
   async #send(): Promise<void> {
     const { notifications, channel } = this.#params
-    this.#timer = undefined
-    const runs = [...this.#runs].slice(0, MOST_RUNS)
-    let due = this.#isDue
-    this.#runs.clear()
+    const runs = [...this.#runs].slice(0, RUNS_PER_NOTIFICATION)
+    const message: Message = { from: this.#id, due: this.#isDue, runs }
+    for (const runId of runs) this.#runs.delete(runId)
     this.#isDue = false
-    do {
-      const message: Message = { from: this.#id, due, runs: runs.splice(0, RUNS_PER_NOTIFICATION) }
-      // A lost hint costs a poll interval.
-      await notifications.send(channel, JSON.stringify(message)).catch(() => {})
-      due = false
-    } while (runs.length > 0)
+    const hasMore = this.#runs.size > 0 && !this.#isClosed
+    this.#timer = hasMore ? setTimeout(() => void this.#send(), GATHER_MS) : undefined
+    // A lost hint costs a poll interval.
+    await notifications.send(channel, JSON.stringify(message)).catch(() => {})
   }
 
   #receive(payload: string): void {
