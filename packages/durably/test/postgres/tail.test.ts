@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import type { EventRecord, KyselyStorage, RunRecord, SqlDurably } from '../../src/index'
+import { withLogPersistence } from '../../src/plugins'
 import { newDatabase, observe } from './databases'
 
 const WRITERS = 8
@@ -47,8 +48,18 @@ async function readAll(storage: KyselyStorage, runIds: readonly string[], isOver
   }
 }
 
+/** As a caller of the public API follows a run, until it has seen the last event that will be written. */
+async function follow(durably: SqlDurably, runId: string): Promise<{ seq: unknown; n: unknown }[]> {
+  const seen: { seq: unknown; n: unknown }[] = []
+  for await (const event of durably.subscribe(runId)) {
+    seen.push({ seq: event.seq, n: (event as { readonly n?: unknown }).n })
+    if (event.seq === EACH) break
+  }
+  return seen
+}
+
 describe('a reader that tails on Postgres while eight writers append', () => {
-  it('misses no event, and reads each run in its order (G19)', { timeout: 180_000 }, async () => {
+  it('misses no event, and reads each run in its order (G19, G20)', { timeout: 180_000 }, async () => {
     const url = await newDatabase()
     const writers: SqlDurably[] = []
     for (let n = 0; n < WRITERS; n++) writers.push(await observe(url))
@@ -60,9 +71,12 @@ describe('a reader that tails on Postgres while eight writers append', () => {
     let isOver = false
     const runIds = runs.map(({ id }) => id)
     const reading = readAll(reader.storage, runIds, () => isOver)
+    const follower = (await observe(url)).use(withLogPersistence())
+    const following = Promise.all(runIds.map((id) => follow(follower, id)))
     await Promise.all(writers.map(({ storage }, n) => write(storage, runs[n] as RunRecord)))
     isOver = true
     const { seen, looks } = await reading
+    const followed = await following
     const seconds = (performance.now() - startedAt) / 1000
 
     for (const events of seen.values()) {
@@ -70,6 +84,10 @@ describe('a reader that tails on Postgres while eight writers append', () => {
       // Dense and in order, with what was written under each number.
       const wrong = events.findIndex(({ seq, payload }, index) => seq !== index + 1 || payload !== `{"n":${index + 1}}`)
       expect(events[wrong]).toBe(undefined)
+    }
+    for (const events of followed) {
+      expect(events.length).toBe(EACH)
+      expect(events.findIndex(({ seq, n }, index) => seq !== index + 1 || n !== index + 1)).toBe(-1)
     }
     // It read while they wrote.
     expect(looks).toBeGreaterThan(EACH / MOST_A_LOOK)
