@@ -2,8 +2,9 @@ import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { ClosedError, StorageError } from './errors'
 import type { CommitAnswer, RunCommit } from './storage'
 
-/** Of runs that commit together. */
+/** Of runs that commit together: a longer list, or a larger one, would keep the leases of the others waiting. */
 const LONGEST_LIST = 64
+const LARGEST_LIST = 4 * 1024 * 1024
 
 interface Waiting {
   readonly commit: RunCommit
@@ -52,7 +53,7 @@ export class CommitLine {
     this.#writing = true
     while (this.#gathered.length > 0) {
       await this.#engine.breathe()
-      await this.#deliver(this.#gathered.splice(0, LONGEST_LIST))
+      await this.#deliver(this.#gathered.splice(0, countForOneList(this.#gathered)))
     }
     this.#writing = false
   }
@@ -88,6 +89,23 @@ export class CommitLine {
     const again = () => (isBusy(error) ? this.#alone(waiting) : this.#enter(waiting))
     this.#engine.environment.clock.schedule(delayMs, again)
   }
+}
+
+function countForOneList(gathered: readonly Waiting[]): number {
+  let size = 0
+  const end = gathered.findIndex(({ commit }, index) => {
+    size += sizeOf(commit)
+    return index === LONGEST_LIST || (index > 0 && size > LARGEST_LIST)
+  })
+  return end === -1 ? gathered.length : end
+}
+
+/** What users put into it, about. */
+function sizeOf({ steps, events, outcome }: RunCommit): number {
+  let size = outcome?.kind === 'complete' ? (outcome.output?.length ?? 0) : 0
+  for (const { output, checkpoint } of steps) size += (output?.length ?? 0) + (checkpoint?.length ?? 0)
+  for (const { payload } of events) size += payload.length
+  return size
 }
 
 function isFinal(error: unknown): boolean {

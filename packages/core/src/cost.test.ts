@@ -53,6 +53,34 @@ describe('what a run costs', () => {
     expect(commits.map(({ commitNo }) => commitNo)).toEqual(commits.map((_, n) => n + 1))
   })
 
+  it('sends large commits of many runs in lists of some megabytes', async () => {
+    const megabytes: number[] = []
+    const storage: Storage = {
+      ...bench.storage,
+      commit(list) {
+        const lengths = list.flatMap(({ steps }) => steps.map(({ output }) => output?.length ?? 0))
+        megabytes.push(lengths.reduce((sum, length) => sum + length, 0) / 2 ** 20)
+        return bench.storage.commit(list)
+      },
+    }
+    const durably = bench.open({ storage, concurrency: 20 })
+    const gate = createGate()
+    const job = durably.defineJob({ name: 'large', input: anything }, async (ctx) => {
+      await ctx.run('large', async () => {
+        await gate.opened
+        return 'x'.repeat(1000 * 1000)
+      })
+    })
+    await job.batchTrigger(Array.from({ length: 20 }, () => ({ payload: {} })))
+    durably.start()
+    await settled()
+    gate.open()
+    await settled()
+    expect(await durably.counts()).toMatchObject({ completed: 20 })
+    expect(Math.max(...megabytes)).toBeLessThanOrEqual(5)
+    expect(Math.max(...megabytes)).toBeGreaterThan(2)
+  })
+
   it('is never two commits of one run in flight', async () => {
     let inFlight = 0
     let most = 0
