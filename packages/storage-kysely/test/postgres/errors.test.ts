@@ -115,16 +115,16 @@ describe('errors of Postgres', () => {
     await app.query(`set deadlock_timeout = '10s'; begin`)
     await app.query('select 1 from durably_runs where id = $1 for update', [b.id])
     let isDone = false
-    const renewal = storage.renew([a, b].map(leaseOf), 60_000).finally(() => (isDone = true))
+    const commit = storage.commit([a, b].map((run) => newCommit(run))).finally(() => (isDone = true))
     await expect.poll(waiting, { interval: 2 }).toHaveLength(1)
     const locked = await watch.query('select 1 from durably_runs where id = $1 for update skip locked', [a.id])
     expect(locked).toEqual([])
     await app.query('select 1 from durably_runs where id = $1 for update', [a.id])
-    // The application has both rows, so the renewal was the victim.
+    // The application has both rows, so the commit was the victim.
     expect(isDone).toBe(false)
     await app.query('commit')
     await app.end()
-    expect(await renewal).toMatchObject([{ kept: true }, { kept: true }])
+    expect(await commit).toMatchObject([{ kept: true }, { kept: true }])
   })
 
   it('a constraint that is violated', async () => {

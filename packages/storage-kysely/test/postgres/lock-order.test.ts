@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresUrl } from '../../../../test/postgres'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
-import { COMPLETE, leaseOf, newCommit, newRun, newStep } from '../builders'
+import { COMPLETE, newCommit, newRun, newStep } from '../builders'
 import { Watch } from './orders'
 
 /** Where the order of texts is not that of their bytes. */
@@ -32,16 +32,10 @@ afterAll(async () => {
   await server.end()
 })
 
+/** Renewals and recoveries pass over what is locked. */
 const WRITES: Readonly<Record<string, (lower: RunRecord, upper: RunRecord) => Promise<unknown>>> = {
-  'a renewal': (lower, upper) => storage.renew([leaseOf(lower), leaseOf(upper)], 60_000),
   'steps of two runs': (...runs) => storage.commit(runs.map((run) => newCommit(run, { steps: [newStep()] }))),
   'two runs that end': (...runs) => storage.commit(runs.map((run) => newCommit(run, { outcome: COMPLETE }))),
-  'a recovery': () =>
-    storage.recover({
-      ...{ deadWorkerId: 'worker', held: [], maxCrashes: 5, limit: 100 },
-      crashLimit: { error: 'crash limit', detail: { name: 'CrashLimitError' } },
-      events: { pending: [], cancelled: [], failed: [] },
-    }),
 }
 
 it.each(Object.keys(WRITES))('%s locks the runs in the order that all others lock them in', async (name) => {
