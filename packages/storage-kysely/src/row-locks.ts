@@ -55,5 +55,5 @@ export function lockedRuns({ tables }: SqlContext, ids: Sql, { waits = true } = 
   const columns = list(...LOCKED_COLUMNS.map((column) => sql.ref(`r.${column}`)))
   return sql`locked as materialized (
     select r.* from (select distinct id collate "C" as id from (${ids}) as given order by 1) as wanted
-    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update ${waits ? sql`` : sql`skip locked`}) as r)`
+    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update${waits ? sql`` : sql` skip locked`}) as r)`
 }
