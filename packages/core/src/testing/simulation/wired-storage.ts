@@ -210,7 +210,11 @@ function transactions({ inner, model, witness, process }: WiredStorageParams, se
           witness.committing([commit], rows)
           model.committed([commit], answers)
         },
-        delivered: (answers) => witness.commitDelivered(process.number, [commit], answers),
+        delivered(answers) {
+          // Where the lease still holds, what is refused is a transaction whose number was settled meanwhile.
+          const isLate = answers[0]?.kept === false && model.holds(commit.lease) !== null
+          if (!isLate) witness.commitDelivered(process.number, [commit], answers)
+        },
       })
       return { answer, value: answer.kept ? value : undefined }
     },
