@@ -6,9 +6,10 @@ import { kept, runValues, stepValues } from './commit-values'
 import type { Rows } from './drivers/hooks'
 import { byKey } from './enqueue'
 import { bindNewRun } from './new-run'
-import { createWriteLocked, type WriteTarget } from './row-locks'
+import { createWriteLocked } from './row-locks'
 import { bindEvents } from './run-events'
 import type { SqlContext, SqlValue } from './statement'
+import type { WriteTarget } from './statement-target'
 
 /** Commits as lists of statements; `null` where the lease does not hold. */
 export function createCommitLists(context: SqlContext) {

@@ -1,26 +1,20 @@
 import { type CommitAnswer, ConflictError, type RunCommit, StorageError } from '@coji/durably-core'
-import { type CompiledQuery, sql } from 'kysely'
+import { sql } from 'kysely'
 import { childSteps, createCommitLists, idIn } from './commit-list'
 import { kept } from './commit-values'
 import { isConstraintError } from './driver-errors'
-import type { Rows } from './drivers/hooks'
 import type { FindConflict } from './enqueue'
 import type { Executor } from './executor'
 import { createGroupCommit } from './group-commit'
 import { type SqlContext, statement } from './statement'
-
-/** Sends the statements of a transaction that is already open. */
-export interface CommitTarget {
-  write(list: readonly CompiledQuery[]): Promise<readonly Rows[]>
-  read(query: CompiledQuery): Promise<Rows>
-}
+import type { StatementTarget } from './statement-target'
 
 export interface CommitWriter {
   commit(executor: Executor, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]>
   /** For one commit as the last statements of a transaction: `null` when the lease does not hold. */
-  commitIn(target: CommitTarget, commit: RunCommit): Promise<CommitAnswer | null>
+  commitIn(target: StatementTarget, commit: RunCommit): Promise<CommitAnswer | null>
   /** Whether a commit that found nothing to do had been applied before. */
-  lookUp(target: CommitTarget, commit: RunCommit): Promise<CommitAnswer>
+  lookUp(target: StatementTarget, commit: RunCommit): Promise<CommitAnswer>
 }
 
 const LOST: CommitAnswer = Object.freeze({ kept: false })
@@ -30,7 +24,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   const groupCommit = createGroupCommit(context)
   const look = lookStatements(context)
 
-  async function lookUp(target: CommitTarget, commit: RunCommit): Promise<CommitAnswer> {
+  async function lookUp(target: StatementTarget, commit: RunCommit): Promise<CommitAnswer> {
     const { runId, epoch, token } = commit.lease
     const [row] = await target.read(look.run.bind({ runId, epoch, token, commitNo: commit.commitNo }))
     if (row === undefined) return LOST
@@ -44,7 +38,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   }
 
   /** On Postgres one statement for all but those that create runs, and the second of a run. */
-  async function sendGrouped(target: CommitTarget, commits: readonly RunCommit[]) {
+  async function sendGrouped(target: StatementTarget, commits: readonly RunCommit[]) {
     const group = new Map<string, RunCommit>()
     for (const commit of commits) {
       const { runId } = commit.lease
@@ -58,7 +52,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
     return commits.map((commit) => answers.get(commit) ?? null)
   }
 
-  async function send(target: CommitTarget, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]> {
+  async function send(target: StatementTarget, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]> {
     const sendAll = context.dialect.name === 'sqlite' ? lists.sendTogether : sendGrouped
     const found = await sendAll(target, commits)
     const answers: CommitAnswer[] = []
@@ -82,7 +76,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
     return answers
   }
 
-  async function explain(target: CommitTarget, commit: RunCommit, error: unknown): Promise<unknown> {
+  async function explain(target: StatementTarget, commit: RunCommit, error: unknown): Promise<unknown> {
     const children = childSteps(commit).flatMap((step) => step.child ?? [])
     if (children.length === 0 || !isConstraintError(error)) return error
     return (await findConflict(target, children)) ?? error

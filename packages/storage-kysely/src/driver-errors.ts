@@ -60,7 +60,7 @@ const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [
 ]
 
 /** What a driver error means. What nobody knows is taken for trouble that passes. */
-export function classifyDriverError(error: unknown): StorageErrorCode {
+function classifyDriverError(error: unknown): StorageErrorCode {
   for (const link of causesOf(error)) {
     const state = /^[0-9A-Z]{5}$/.test(link.code)
       ? (SQLSTATES[link.code] ?? SQLSTATES[link.code.slice(0, 2)])

@@ -1,22 +1,16 @@
 import { ConflictError, type EnqueueAnswer, type NewRun, type RunRecord, StorageError } from '@coji/durably-core'
-import { type CompiledQuery, sql } from 'kysely'
+import { sql } from 'kysely'
 import { isConstraintError } from './driver-errors'
-import type { Rows } from './drivers/hooks'
 import { createGroupEnqueue } from './group-enqueue'
 import { bindNewRun, newRunStatements } from './new-run'
 import { runColumns, toRun } from './rows'
 import { type SqlContext, statement } from './statement'
+import type { StatementTarget } from './statement-target'
 
-/** How statements get to the database: on their own, or inside a transaction of the caller. */
-export interface EnqueueTarget {
-  write(list: readonly CompiledQuery[]): Promise<readonly Rows[]>
-  read(query: CompiledQuery): Promise<Rows>
-}
-
-export type FindConflict = (target: EnqueueTarget, runs: readonly NewRun[]) => Promise<ConflictError | null>
+export type FindConflict = (target: StatementTarget, runs: readonly NewRun[]) => Promise<ConflictError | null>
 
 export interface Enqueuer {
-  enqueue(target: EnqueueTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
+  enqueue(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
   /** Which idempotency key made the database refuse these runs. */
   readonly findConflict: FindConflict
 }
@@ -30,7 +24,7 @@ export function createEnqueue(context: SqlContext): Enqueuer {
   const groupEnqueue = createGroupEnqueue(context)
   const isSqlite = context.dialect.name === 'sqlite'
 
-  async function insertEach(target: EnqueueTarget, runs: readonly NewRun[]): Promise<(RunRecord | null)[]> {
+  async function insertEach(target: StatementTarget, runs: readonly NewRun[]): Promise<(RunRecord | null)[]> {
     const lists = runs.map((run, index) =>
       bindNewRun(statements, run, { extra: {}, firstId: index === 0 ? null : (runs[0]?.id ?? null) }),
     )
@@ -44,19 +38,19 @@ export function createEnqueue(context: SqlContext): Enqueuer {
   }
 
   /** What has to be refused is known after the insert, and takes the whole list back. */
-  function insert(target: EnqueueTarget, runs: readonly NewRun[]): Promise<readonly (RunRecord | null)[]> {
+  function insert(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly (RunRecord | null)[]> {
     const mayRefuse = runs.some((run) => run.onConflict === 'reject' && run.idempotencyKey !== null)
     return isSqlite || mayRefuse ? insertEach(target, runs) : groupEnqueue(target, runs)
   }
 
-  async function holderOf(target: EnqueueTarget, run: NewRun): Promise<RunRecord | null> {
+  async function holderOf(target: StatementTarget, run: NewRun): Promise<RunRecord | null> {
     const { id, tenant, jobName, idempotencyKey, scheduleId, scheduledFor } = run
     const rows = await target.read(findHolder.bind({ id, tenant, jobName, idempotencyKey, scheduleId, scheduledFor }))
     const own = rows.find((row) => row['id'] === id) ?? rows[0]
     return own === undefined ? null : toRun(own)
   }
 
-  async function findConflict(target: EnqueueTarget, runs: readonly NewRun[]): Promise<ConflictError | null> {
+  async function findConflict(target: StatementTarget, runs: readonly NewRun[]): Promise<ConflictError | null> {
     for (const [index, run] of runs.entries()) {
       if (run.onConflict !== 'reject' || run.idempotencyKey === null) continue
       const holder = await holderOf(target, run)
@@ -67,7 +61,7 @@ export function createEnqueue(context: SqlContext): Enqueuer {
     return null
   }
 
-  async function enqueue(target: EnqueueTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+  async function enqueue(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
     const answers = new Map<NewRun, EnqueueAnswer>()
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const open = runs.filter((run) => !answers.has(run)).sort(byKey)

@@ -8,7 +8,7 @@ import { plainIntegers } from './integers'
 import { pause } from './pause'
 
 /** How long a call waits: for a connection of this process, and for a lock of another one. */
-export const PATIENCE_MS = 5000
+const PATIENCE_MS = 5000
 
 const RETRY_MIN_MS = 1
 const RETRY_MAX_MS = 40

@@ -11,7 +11,7 @@ import { keepChanges, leaveChanges, logColumns, overwriteStep, stepColumns } fro
 import { kept, runValues, stepValues } from './commit-values'
 import { holds } from './fences'
 import { OUTCOMES } from './outcomes'
-import { lockedRuns, type WriteTarget } from './row-locks'
+import { lockedRuns } from './row-locks'
 import { type Row, rowsOf, valueOf } from './row-sets'
 import { wakeChanges } from './run-events'
 import {
@@ -24,11 +24,9 @@ import {
   type Statement,
   statement,
 } from './statement'
+import type { WriteTarget } from './statement-target'
 
-export type GroupCommit = (
-  target: WriteTarget,
-  commits: readonly RunCommit[],
-) => Promise<readonly (CommitAnswer | null)[]>
+type GroupCommit = (target: WriteTarget, commits: readonly RunCommit[]) => Promise<readonly (CommitAnswer | null)[]>
 
 /** What commits bring beside the change of their run. Each part that no commit of a group has is left out. */
 const PARTS = ['steps', 'logs', 'events', 'signals', 'outcomes'] as const

@@ -1,13 +1,13 @@
 import type { NewRun, RunRecord } from '@coji/durably-core'
 import { sql } from 'kysely'
 import { newRunColumns, newRunValues } from './new-run'
-import type { WriteTarget } from './row-locks'
 import { type Row, rowsOf, valueOf } from './row-sets'
 import { toRun } from './rows'
 import { list, namesOf, type Sql, type SqlContext, statement } from './statement'
+import type { WriteTarget } from './statement-target'
 
 /** Creates what is not there yet; `null` where a run has the id or the key. */
-export type GroupEnqueue = (target: WriteTarget, runs: readonly NewRun[]) => Promise<readonly (RunRecord | null)[]>
+type GroupEnqueue = (target: WriteTarget, runs: readonly NewRun[]) => Promise<readonly (RunRecord | null)[]>
 
 const LABEL_VALUES = ['id', 'labelName', 'labelValue'] as const
 const EVENT_VALUES = ['id', 'seq', 'type', 'payload'] as const

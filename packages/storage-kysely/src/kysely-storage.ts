@@ -8,22 +8,11 @@ import type {
   TransactionStorage,
   WatchStorage,
 } from '@coji/durably-core'
-import {
-  CompiledQuery,
-  type Dialect,
-  type DialectAdapter,
-  Kysely,
-  PostgresAdapter,
-  SqliteAdapter,
-  sql,
-  type Transaction,
-} from 'kysely'
+import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
 import { createClaim } from './claim'
 import { createCommand } from './commands'
 import { createCommit } from './commit'
-import type { SqlDialect } from './dialect'
-import { postgres } from './dialect-postgres'
-import { sqlite } from './dialect-sqlite'
+import { dialectOf } from './dialect-of'
 import { type DurabilityReport, reportDurability } from './durability'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
 import { type DialectHooks, type Durability, hooksOf } from './drivers/hooks'
@@ -146,16 +135,6 @@ function refuseLongPrefix(tablePrefix: string): void {
 /** A statement that is late would be one of its own on Postgres only: on SQLite a transaction is over once it says so. */
 function prepared(dialect: Dialect): Dialect {
   return dialectOf(dialect.createAdapter()).name === 'postgres' ? gated(dialect) : dialect
-}
-
-function dialectOf(adapter: DialectAdapter): SqlDialect {
-  if (adapter instanceof SqliteAdapter) return sqlite
-  if (adapter instanceof PostgresAdapter) return postgres
-  // Another copy of Kysely in the process has classes of its own.
-  const name = adapter.constructor.name
-  if (name.includes('Sqlite')) return sqlite
-  if (name.includes('Postgres')) return postgres
-  throw new InvalidOptionError(`durably works on SQLite and Postgres. The dialect has a ${name}.`)
 }
 
 interface RelayParams {

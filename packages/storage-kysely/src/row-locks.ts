@@ -1,14 +1,10 @@
 import { type CompiledQuery, sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { list, type Sql, type SqlContext, statement } from './statement'
-
-/** Sends a list that happens wholly or not at all. */
-export interface WriteTarget {
-  write(list: readonly CompiledQuery[]): Promise<readonly Rows[]>
-}
+import type { WriteTarget } from './statement-target'
 
 /** Sends a list while nobody else can change these runs, nor the runs that wait for them. */
-export type WriteLocked = (
+type WriteLocked = (
   target: WriteTarget,
   runIds: readonly string[],
   list: readonly CompiledQuery[],

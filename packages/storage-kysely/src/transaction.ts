@@ -1,11 +1,12 @@
 import { type EnqueueAnswer, type NewRun, StorageError, type TransactionStorage } from '@coji/durably-core'
 import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
-import type { CommitTarget, CommitWriter } from './commit'
+import type { CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'
 import type { Executor } from './executor'
 import type { Watchers } from './watch'
 import { plainIntegers } from './integers'
 import type { SqlContext } from './statement'
+import type { StatementTarget } from './statement-target'
 
 interface TransactionParts {
   readonly executor: Executor
@@ -104,7 +105,7 @@ export function keepOpenOn({ dialect }: SqlContext): (ms: number) => CompiledQue
 }
 
 /** The statements of durably inside a transaction of the application, whose plugins must not see them. */
-function targetOf(trx: Transaction<unknown>): CommitTarget {
+function targetOf(trx: Transaction<unknown>): StatementTarget {
   const plain: Kysely<unknown> = trx.withoutPlugins()
   const read = async (query: CompiledQuery) =>
     plainIntegers((await plain.executeQuery<Readonly<Record<string, unknown>>>(query)).rows)
