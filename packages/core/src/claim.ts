@@ -1,3 +1,4 @@
+import type { Admitted } from './admission'
 import { ask, recorded, type Engine } from './engine'
 import type { ClaimParams, RunRecord } from './storage'
 
@@ -21,12 +22,12 @@ export class Claimer {
     this.#engine = engine
   }
 
-  claim(limit: number): Promise<Claimed> {
+  claim(admitted: Admitted): Promise<Claimed> {
     return this.#inTurn(async () => {
       const found = await this.#findUnanswered()
-      if (found.runs.length > 0) return found
+      if (found.runs.length > 0 || admitted.jobs.length === 0) return found
       const sentAt = this.#engine.environment.clock.monotonic()
-      const params = this.#params(limit)
+      const params = this.#params(admitted)
       this.#unanswered = { params, sentAt }
       const runs = await ask(this.#engine, (storage) => storage.claim(params))
       this.#unanswered = null
@@ -53,12 +54,12 @@ export class Claimer {
     return turn
   }
 
-  #params(limit: number): ClaimParams {
-    const { options, environment, jobs } = this.#engine
+  #params({ jobs, limit }: Admitted): ClaimParams {
+    const { options, environment } = this.#engine
     return {
       workerId: options.workerId,
       claimToken: environment.createId(),
-      jobs: [...jobs.keys()],
+      jobs,
       limit,
       leaseMs: options.leaseMs,
       events: recorded(this.#engine, { type: 'run:start', runId: '', jobName: '', payload: null }),

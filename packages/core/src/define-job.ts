@@ -1,5 +1,7 @@
+import { requireJobLimits } from './admission'
 import type { JobContext } from './context'
 import { InvalidOptionError, refuseBadText } from './errors'
+import type { RateLimit } from './rate-window'
 import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StandardSchema } from './schema'
 
@@ -13,6 +15,10 @@ export interface JobOptions<TName extends string, TInput, TPayload> {
   readonly timeout?: number | undefined
   /** Starts a run again that failed; recorded steps stay. Default: never. */
   readonly retry?: RetryPolicy | undefined
+  /** Runs of the job that one worker executes at a time, within its own `concurrency`. Default: no limit of its own. */
+  readonly concurrency?: number | undefined
+  /** Runs of the job that one worker begins in any `per` ms, those that go on after a wait or an error included. */
+  readonly rateLimit?: RateLimit | undefined
   /** Recorded with each run, to tell runs of different code apart. */
   readonly version?: string | undefined
 }
@@ -24,6 +30,8 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly output: StandardSchema | null
   readonly timeoutMs: number | null
   readonly retry: RetryPolicy | null
+  readonly concurrency: number | null
+  readonly rateLimit: RateLimit | null
   readonly version: string | null
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
   /** Types only. */
@@ -45,7 +53,7 @@ export function defineJob(
   options: JobOptions<string, unknown, unknown> & { readonly output?: StandardSchema | undefined },
   execute: (ctx: JobContext, payload: unknown) => unknown,
 ): JobDefinition {
-  const { name, input, output, timeout, retry, version } = options
+  const { name, input, output, timeout, retry, concurrency, rateLimit, version } = options
   if (typeof name !== 'string' || name === '') throw new InvalidOptionError('A job needs a name that is not empty.')
   refuseBadText('The name of a job', name)
   refuseBadText(`The version of job "${name}"`, version)
@@ -64,6 +72,7 @@ export function defineJob(
     output: output ?? null,
     timeoutMs: timeout === undefined ? null : Math.ceil(timeout),
     retry: retry === undefined ? null : requireRetryPolicy(retry, `Job "${name}"`),
+    ...requireJobLimits({ concurrency, rateLimit }, `Job "${name}"`),
     version: version ?? null,
     execute,
   }

@@ -1,3 +1,4 @@
+import { Admission } from './admission'
 import { createBreath } from './breath'
 import { runTransaction } from './caller-transaction'
 import { createRunCommands, type RunCommands } from './commands'
@@ -29,6 +30,8 @@ export interface Health {
   readonly worker: WorkerState
   /** Runs in progress here. */
   readonly active: readonly string[]
+  /** Jobs of which this instance takes no runs, by `pauseJob()`. */
+  readonly paused: readonly string[]
   /** What the storage last failed at, until it answers again. */
   readonly trouble: Trouble | null
 }
@@ -71,6 +74,13 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions {
   stop(options?: StopOptions): Promise<void>
   /** Looks for runs now. Call it when a tab becomes visible or a machine resumes: leases are checked too. */
   wake(): void
+  /**
+   * This instance takes no more runs of the job, until `resumeJob()`: those that it has go on, others can be triggered
+   * and wait. Other processes are not told.
+   */
+  pauseJob(jobName: string): void
+  /** Takes runs of the job again, at once. */
+  resumeJob(jobName: string): void
   /** Executes what is due and returns: for serverless functions, cron and tests. */
   runUntilIdle(options?: DrainOptions): Promise<DrainResult>
   /**
@@ -136,6 +146,7 @@ export function createDurably(options: DurablyOptions): Durably {
     },
     stop: (stopOptions = {}) => handled(stopWorker({ worker, lead }, stopOptions)),
     wake: () => worker.lookNow(),
+    ...createPauses(engine, worker),
     async runUntilIdle(drainOptions = {}) {
       if (closing !== null) throw new ClosedError()
       worker.refuseOwnBody('runUntilIdle()')
@@ -169,8 +180,25 @@ export function createDurably(options: DurablyOptions): Durably {
   return durably
 }
 
-function healthOf({ options, trouble }: Engine, worker: Worker): Health {
-  return { workerId: options.workerId, worker: worker.state, active: worker.activeRuns(), trouble }
+function healthOf({ options, admission, trouble }: Engine, worker: Worker): Health {
+  const { workerId } = options
+  return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), trouble }
+}
+
+function createPauses(engine: Engine, worker: Worker): Pick<Durably, 'pauseJob' | 'resumeJob'> {
+  return {
+    pauseJob: (jobName) => engine.admission.pause(registered(engine, jobName).name),
+    resumeJob(jobName) {
+      engine.admission.resume(registered(engine, jobName).name)
+      worker.wake()
+    },
+  }
+}
+
+function registered({ jobs }: Engine, jobName: string): JobDefinition {
+  const job = jobs.get(jobName)
+  if (job === undefined) throw new NotFoundError(`There is no job "${jobName}" on this instance.`)
+  return job
 }
 
 /** All of them or none. */
@@ -291,20 +319,20 @@ interface ScopedTriggerParams {
 
 function scopedTrigger({ engine, tenant, trigger }: ScopedTriggerParams): ScopedDurably['trigger'] {
   return async (job, payload, options) => {
-    const registered = engine.jobs.get(job.name)
-    if (registered === undefined) throw new NotFoundError(`There is no job "${job.name}" on this instance.`)
-    const [run] = await trigger([{ job: registered, payload, options: { ...options, tenant } }])
+    const [run] = await trigger([{ job: registered(engine, job.name), payload, options: { ...options, tenant } }])
     return run as TriggeredRun<never>
   }
 }
 
 function createEngine(options: DurablyOptions, reportError: Engine['reportError']): Engine {
   const environment = createEnvironment(options.environment)
+  const jobs: Engine['jobs'] = new Map()
   return {
     storage: options.storage,
     environment,
     options: resolveOptions(options, environment),
-    jobs: new Map(),
+    jobs,
+    admission: new Admission(jobs, environment.clock),
     plugins: createPlugins(),
     events: createEmitter(environment.clock, (error, type) => reportError(error, `listener of ${type}`)),
     breathe: createBreath(environment.clock),

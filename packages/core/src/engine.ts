@@ -1,3 +1,4 @@
+import type { Admission } from './admission'
 import type { OpenTransactions } from './caller-transaction'
 import type { JobDefinition } from './define-job'
 import { toInstant, type Environment } from './environment'
@@ -32,6 +33,7 @@ export interface Engine {
   readonly environment: Environment
   readonly options: EngineOptions
   readonly jobs: Map<string, JobDefinition>
+  readonly admission: Admission
   readonly plugins: Plugins
   readonly events: Emitter
   readonly openTransactions: OpenTransactions

@@ -73,6 +73,7 @@ export {
 export { createMemoryStorage } from './memory/memory-storage'
 export type { DurablyOptions } from './options'
 export type { Plugin, RecordedHistory, RunInfo, StepInfo, WorkerSwitch } from './plugin'
+export type { RateLimit } from './rate-window'
 export type { Logger } from './reporter'
 export { CRASH_BACKOFF, crashBackoffMs, type GrowingDelay, type RetryPolicy } from './retry'
 export type { CompletedRun, Run, Step, TriggeredRun } from './run'

@@ -218,12 +218,18 @@ export class Worker {
   }
 
   async #nextWakeAt(isOver: boolean): Promise<string | null> {
-    const { options, environment } = this.#engine
-    const { runInMs, leaseInMs } = await this.#nextDue()
+    const { options, environment, admission } = this.#engine
+    const { jobs, closedByRate } = admission.openings()
+    const { runInMs, leaseInMs } = await this.#nextDue(jobs)
     // Due and still not claimed: its concurrency key is taken, by a run whose end nobody will tell this process.
     const isBlocked = runInMs !== null && runInMs <= 0 && !isOver
-    const waits = [isBlocked ? options.pollingIntervalMs : runInMs, leaseInMs].filter((ms) => ms !== null)
-    return waits.length === 0 ? null : toInstant(environment.clock.now() + Math.max(0, Math.min(...waits)))
+    const waits = [isBlocked ? options.pollingIntervalMs : runInMs, leaseInMs]
+    for (const { job, opensInMs } of closedByRate) {
+      const closed = await this.#nextDue([job])
+      waits.push(closed.runInMs === null ? null : Math.max(closed.runInMs, opensInMs))
+    }
+    const known = waits.filter((ms) => ms !== null)
+    return known.length === 0 ? null : toInstant(environment.clock.now() + Math.max(0, Math.min(...known)))
   }
 
   #fill(): Promise<void> {
@@ -245,10 +251,11 @@ export class Worker {
       const free = this.#engine.options.concurrency - this.#executions.size
       if (this.#state !== 'running' || free <= 0 || !this.#housekeeping.mayClaim) break
       try {
-        const { runs, sentAt } = await this.#claimer.claim(free)
+        const admitted = this.#engine.admission.next(free)
+        const { runs, sentAt } = await this.#claimer.claim(admitted)
         this.#claimFailures = 0
         for (const run of runs) this.#begin(run, sentAt)
-        if (runs.length < free) break
+        if (runs.length < admitted.limit) break
       } catch (error) {
         this.#claimFailures += 1
         this.#housekeeping.noteOutage()
@@ -261,21 +268,28 @@ export class Worker {
 
   /** Polling is the fall-back: what this process knows to come due earlier is waited for exactly. */
   async #planNextPoll(): Promise<void> {
-    const { options, environment } = this.#engine
+    const { options, environment, admission } = this.#engine
     const pollMs = options.pollingIntervalMs * (0.9 + environment.random() * 0.2)
-    if (!this.#expectsLater || this.#state !== 'running') return this.#pollIn(pollMs)
+    const dueMs = this.#expectsLater && this.#state === 'running' ? await this.#knownDueInMs() : null
+    this.#pollIn(Math.min(pollMs, dueMs ?? pollMs, admission.opensInMs()))
+  }
+
+  /** `null` also for what is due now and was not to be had. */
+  async #knownDueInMs(): Promise<number | null> {
+    const { admission, jobs } = this.#engine
+    const open = admission.next(1).jobs
     try {
-      const { runInMs } = await this.#nextDue()
-      this.#expectsLater = runInMs !== null
-      this.#pollIn(runInMs === null || runInMs <= 0 ? pollMs : Math.min(pollMs, runInMs))
+      const { runInMs } = await this.#nextDue(open)
+      // Of jobs that are closed it was not asked.
+      this.#expectsLater = runInMs !== null || open.length < jobs.size
+      return runInMs === null || runInMs <= 0 ? null : runInMs
     } catch (error) {
       reportTrouble(this.#engine, error, 'read next due')
-      this.#pollIn(pollMs)
+      return null
     }
   }
 
-  #nextDue(): Promise<NextDue> {
-    const jobs = [...this.#engine.jobs.keys()]
+  #nextDue(jobs: readonly string[]): Promise<NextDue> {
     return ask(this.#engine, (storage) => storage.nextDue(jobs))
   }
 
@@ -295,10 +309,12 @@ export class Worker {
       claimedAt,
     })
     this.#executions.add(execution)
+    this.#engine.admission.begin(run.jobName)
     this.#begun += 1
     if (this.#state !== 'running') execution.interrupt('shutdown', 0)
     void execution.done.then(({ isDueLater }) => {
       this.#executions.delete(execution)
+      this.#engine.admission.end(run.jobName)
       this.wake(isDueLater)
     })
   }

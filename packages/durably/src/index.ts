@@ -98,6 +98,7 @@ export type {
   Progress,
   PurgeOptions,
   PurgeParams,
+  RateLimit,
   RecordedHistory,
   RecoverParams,
   RenewAnswer,

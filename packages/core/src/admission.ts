@@ -1,0 +1,143 @@
+import type { JobDefinition } from './define-job'
+import type { Clock } from './environment'
+import { InvalidOptionError } from './errors'
+import { RateWindow, type RateLimit } from './rate-window'
+
+/** What one claim may ask for. */
+export interface Admitted {
+  readonly jobs: readonly string[]
+  readonly limit: number
+}
+
+/** What a worker may begin, by when. */
+export interface Openings {
+  /** Those that have room, or will have it when a run of theirs ends. */
+  readonly jobs: readonly string[]
+  readonly closedByRate: readonly { readonly job: string; readonly opensInMs: number }[]
+}
+
+/** What one worker has in hand of a job that has limits. */
+interface Load {
+  running: number
+  readonly window: RateWindow | null
+}
+
+/** Which jobs a worker may take runs of, and how many: `concurrency` and `rateLimit` of each, and what is paused. */
+export class Admission {
+  readonly #jobs: ReadonlyMap<string, JobDefinition>
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #paused = new Set<string>()
+  readonly #loads = new Map<string, Load>()
+
+  constructor(jobs: ReadonlyMap<string, JobDefinition>, clock: Pick<Clock, 'monotonic'>) {
+    this.#jobs = jobs
+    this.#clock = clock
+  }
+
+  pause(jobName: string): void {
+    this.#paused.add(jobName)
+  }
+
+  resume(jobName: string): void {
+    this.#paused.delete(jobName)
+  }
+
+  isPaused(jobName: string): boolean {
+    return this.#paused.has(jobName)
+  }
+
+  paused(): readonly string[] {
+    return [...this.#paused]
+  }
+
+  /** As many as the job with the least room has room for: a claim takes runs in their order, of whichever job they are. */
+  next(free: number): Admitted {
+    const now = this.#clock.monotonic()
+    const jobs: string[] = []
+    let limit = free
+    for (const job of this.#jobs.values()) {
+      const room = this.#roomOf(job, now)
+      if (room <= 0) continue
+      jobs.push(job.name)
+      limit = Math.min(limit, room)
+    }
+    return { jobs, limit }
+  }
+
+  hasRoom(jobName: string): boolean {
+    const job = this.#jobs.get(jobName)
+    return job !== undefined && this.#roomOf(job, this.#clock.monotonic()) > 0
+  }
+
+  begin(jobName: string): void {
+    const load = this.#loadOf(this.#jobs.get(jobName))
+    if (load === null) return
+    load.running += 1
+    load.window?.note(this.#clock.monotonic())
+  }
+
+  end(jobName: string): void {
+    const load = this.#loads.get(jobName)
+    if (load !== undefined) load.running -= 1
+  }
+
+  openings(): Openings {
+    const now = this.#clock.monotonic()
+    const jobs: string[] = []
+    const closedByRate: { job: string; opensInMs: number }[] = []
+    for (const job of this.#jobs.values()) {
+      if (this.#paused.has(job.name)) continue
+      const opensInMs = this.#loadOf(job)?.window?.opensInMs(now) ?? 0
+      if (opensInMs === 0) jobs.push(job.name)
+      else closedByRate.push({ job: job.name, opensInMs })
+    }
+    return { jobs, closedByRate }
+  }
+
+  /** Until the first job that is closed by its rate opens. */
+  opensInMs(): number {
+    return Math.min(...this.openings().closedByRate.map(({ opensInMs }) => opensInMs))
+  }
+
+  #roomOf(job: JobDefinition, now: number): number {
+    if (this.#paused.has(job.name)) return 0
+    const load = this.#loadOf(job)
+    if (load === null) return Number.POSITIVE_INFINITY
+    const slots = (job.concurrency ?? Number.POSITIVE_INFINITY) - load.running
+    return Math.min(slots, load.window?.room(now) ?? slots)
+  }
+
+  /** Of a job without limits nothing is kept. */
+  #loadOf(job: JobDefinition | undefined): Load | null {
+    if (job === undefined || (job.concurrency === null && job.rateLimit === null)) return null
+    const known = this.#loads.get(job.name)
+    if (known !== undefined) return known
+    const load: Load = { running: 0, window: job.rateLimit === null ? null : new RateWindow(job.rateLimit) }
+    this.#loads.set(job.name, load)
+    return load
+  }
+}
+
+/** Checked where the job is defined: a mistake must not wait for the first run. */
+export function requireJobLimits(
+  { concurrency, rateLimit }: { readonly concurrency: number | undefined; readonly rateLimit: RateLimit | undefined },
+  what: string,
+): Pick<JobDefinition, 'concurrency' | 'rateLimit'> {
+  if (concurrency !== undefined) requireCount(concurrency, `${what}: concurrency`)
+  if (rateLimit === undefined) return { concurrency: concurrency ?? null, rateLimit: null }
+  if (typeof rateLimit !== 'object' || rateLimit === null) {
+    throw new InvalidOptionError(`${what}: rateLimit must be { max, per }, runs and milliseconds.`)
+  }
+  const { max, per } = rateLimit
+  requireCount(max, `${what}: rateLimit.max`)
+  if (!(Number.isFinite(per) && per > 0)) {
+    throw new InvalidOptionError(`${what}: rateLimit.per must be more than 0 ms, not ${String(per)}.`)
+  }
+  // A copy: who gave it may go on changing it.
+  return { concurrency: concurrency ?? null, rateLimit: { max, per } }
+}
+
+function requireCount(count: number, what: string): void {
+  if (Number.isSafeInteger(count) && count >= 1) return
+  throw new InvalidOptionError(`${what} must be an integer from 1, not ${String(count)}.`)
+}

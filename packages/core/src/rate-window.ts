@@ -1,0 +1,48 @@
+/** How many runs of a job a worker may begin in a time. */
+export interface RateLimit {
+  /** Runs begun, in any stretch of `per` milliseconds. */
+  readonly max: number
+  /** Milliseconds. */
+  readonly per: number
+}
+
+/** Below this, what is forgotten is not worth moving the rest for. */
+const WORTH_MOVING = 64
+
+/** When things began, as far back as a rate limit looks: `max` of them in any `per` ms, wherever one begins to count. */
+export class RateWindow {
+  readonly #limit: RateLimit
+  /** Oldest first; those before `#first` are forgotten. */
+  #begun: number[] = []
+  #first = 0
+
+  constructor(limit: RateLimit) {
+    this.#limit = limit
+  }
+
+  note(now: number): void {
+    this.#begun.push(now)
+  }
+
+  room(now: number): number {
+    this.#forgetBefore(now)
+    return Math.max(0, this.#limit.max - (this.#begun.length - this.#first))
+  }
+
+  /** 0 when there is room. */
+  opensInMs(now: number): number {
+    if (this.room(now) > 0) return 0
+    const blocking = this.#begun[this.#begun.length - this.#limit.max] ?? now
+    return Math.ceil(blocking + this.#limit.per - now)
+  }
+
+  #forgetBefore(now: number): void {
+    for (let at = this.#begun[this.#first]; at !== undefined && now - at >= this.#limit.per; ) {
+      this.#first += 1
+      at = this.#begun[this.#first]
+    }
+    if (this.#first < WORTH_MOVING || this.#first * 2 < this.#begun.length) return
+    this.#begun = this.#begun.slice(this.#first)
+    this.#first = 0
+  }
+}
