@@ -74,7 +74,7 @@ describe('retry', () => {
     expect(answers.filter(({ status }) => status === 'rejected')).toMatchObject(
       Array.from({ length: 4 }, () => ({ reason: { code: 'CONFLICT', runId: id, status: 'pending' } })),
     )
-    expect(events).toMatchObject([{ runId: id, jobName: 'play', byHand: true }])
+    expect(events).toMatchObject([{ runId: id, jobName: 'play', byHand: true, delayMs: null }])
   })
 
   it('refuses runs that are not ended or completed, and unknown ones', async () => {

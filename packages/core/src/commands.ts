@@ -133,7 +133,7 @@ function endedBefore({ id, status }: RunRecord): ConflictError {
 }
 
 function retryEvent({ id, jobName }: Pick<RunRecord, 'id' | 'jobName'>): EventInput {
-  return { type: 'run:retry', runId: id, jobName, byHand: true, error: null }
+  return { type: 'run:retry', runId: id, jobName, byHand: true, error: null, delayMs: null }
 }
 
 function cancelEvent({ id, jobName }: Pick<RunRecord, 'id' | 'jobName'>, requested: boolean): EventInput {

@@ -1,6 +1,7 @@
 import { toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 import { toLogData, toLogText } from './logging'
+import { triesOf } from './retry'
 import { runStep, type RunStepOptions, type StepBody } from './step-run'
 import type { StepScope } from './step-scope'
 import { transactionStep, type TransactionBody, type TransactionOptions } from './step-transaction'
@@ -16,6 +17,11 @@ export interface JobContext {
   readonly jobName: string
   /** 1 at first; counts executions that ended by an error of the job. Crashes and waits do not count. */
   readonly attempt: number
+  /**
+   * 1 at first, and after a retry by hand; also counts executions that ended with their worker, back to the last
+   * recorded step. Going on after a wait does not count.
+   */
+  readonly tries: number
   /** Aborts when this execution has to end early; the reason is an `InterruptionError`. */
   readonly signal: AbortSignal
   readonly log: StepLog
@@ -79,6 +85,7 @@ export function createContext(scope: StepScope): JobContext {
     runId: run.id,
     jobName: run.jobName,
     attempt: run.attempt,
+    tries: triesOf(run, true),
     signal: scope.interruption.signal,
     get log() {
       const body = scope.bodyScope.current()

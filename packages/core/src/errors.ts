@@ -308,6 +308,16 @@ export class RetryAfterError extends DurablyError {
   }
 }
 
+/** Never thrown at anyone: what is recorded of a run that lost the worker of each try it had left. */
+export class CrashLimitError extends DurablyError {
+  override readonly name = 'CrashLimitError'
+
+  constructor(tries: number, crashes: number) {
+    const lost = `${crashes} ${crashes === 1 ? 'time' : 'times'} its worker was lost`
+    super('crash_limit', `The run was begun ${tries} ${tries === 1 ? 'time' : 'times'}, and ${lost}. No try is left.`)
+  }
+}
+
 /** The run that was waited for ended `failed`, or `timed_out` by a limit of its own. */
 export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
   override readonly name = 'RunFailedError'

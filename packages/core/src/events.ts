@@ -23,8 +23,8 @@ interface EventFields {
   'run:timeout': OfRun & { readonly error: string }
   /** `requested`: the run is still with its worker, which ends it. */
   'run:cancel': OfRun & { readonly requested: boolean }
-  /** By hand, or by the retry policy after an error. */
-  'run:retry': OfRun & { readonly byHand: boolean; readonly error: string | null }
+  /** By hand, or by the retry policy after an error; `delayMs` until the next try is `null` by hand. */
+  'run:retry': OfRun & { readonly byHand: boolean; readonly error: string | null; readonly delayMs: number | null }
   'run:suspend': OfRun & { readonly waitingFor: WaitingFor }
   /** A signal came for it. */
   'run:signal': { readonly runId: string; readonly signalName: string }

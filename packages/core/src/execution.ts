@@ -6,6 +6,7 @@ import type { InterruptionReason } from './errors'
 import { createInterruption, type Interruption } from './interruption'
 import type { LeaseKeeper } from './lease'
 import { conclude, encodeOutput, type Conclusion } from './outcome'
+import { refuseSpent } from './retry'
 import { RunWriter } from './run-writer'
 import { NO_ATTEMPT } from './step-row'
 import type { OpenBody, RecordedStep, StepScope } from './step-scope'
@@ -209,6 +210,7 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
   const info = { runId: run.id, jobName: run.jobName, payload, attempt: run.attempt, signal: interruption.signal }
   const job = engine.jobs.get(run.jobName)
   try {
+    refuseSpent(job?.retry ?? null, run)
     const value = await engine.plugins.aroundRun(info, async () => {
       scope.pass = { names: new Map() }
       return job?.execute(createContext(scope), payload)

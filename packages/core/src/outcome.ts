@@ -2,7 +2,7 @@ import { isWatched, recorded, type Engine } from './engine'
 import { describeError } from './describe-error'
 import { TimeoutError, type InterruptionReason } from './errors'
 import type { EventInput } from './events'
-import { retryDelayMs, type FailedTry } from './retry'
+import { retryDelayMs, triesOf, type FailedTry } from './retry'
 import { parseWith } from './schema'
 import type { CommitAnswer, Json, Outcome, RunRecord } from './storage'
 import type { Suspended } from './suspension'
@@ -86,10 +86,11 @@ function retryOrFail(params: ConcludeParams, error: unknown): Ending {
   const { engine, run } = params
   const policy = engine.jobs.get(run.jobName)?.retry ?? null
   const { random } = engine.environment
-  const { delayMs, cause } = judged({ policy, attempt: run.attempt - run.attemptBase, error, random })
+  const attempt = triesOf(run, policy?.countCrashes === true)
+  const { delayMs, cause } = judged({ policy, attempt, error, random })
   if (delayMs === null) return fail(params, cause)
   const { message, detail } = describeError(error, params.stepOfError.get(error))
-  const event = { type: 'run:retry', runId: run.id, jobName: run.jobName, byHand: false, error: message } as const
+  const event = { type: 'run:retry', runId: run.id, jobName: run.jobName, byHand: false, error: message, delayMs } as const
   return ending(params, { kind: 'retryLater', delayMs, error: message, detail }, event)
 }
 

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   defineJob,
   InvalidOptionError,
+  isEnded,
   type JobContext,
   PermanentError,
   RetryAfterError,
@@ -10,7 +11,7 @@ import {
 } from './index'
 import { retryDelayMs } from './retry'
 import { settled } from './testing/fake-clock'
-import { anything, createBench, createMortal, found, recordEvents, type Bench } from './testing/test-bench'
+import { anything, createBench, createGate, createMortal, found, recordEvents, type Bench } from './testing/test-bench'
 
 let bench: Bench
 
@@ -67,6 +68,7 @@ describe('when a failure is tried again', () => {
     { maxAttempts: 2, delay: Number.NaN },
     { maxAttempts: 2, delay: { from: -1 } },
     { maxAttempts: 2, delay: 'soon' },
+    { maxAttempts: 2, countCrashes: 'yes' },
     {},
   ])('is refused where it makes no sense: %o', (retry) => {
     const options = { name: 'job', input: anything, retry: retry as RetryPolicy }
@@ -97,7 +99,9 @@ describe('a run that is tried again', () => {
     await bench.clock.advance(1)
     expect(bodies).toEqual(['once 1', 'again 1', 'again 2'])
     expect(await now()).toMatchObject({ status: 'completed', output: 2, error: null })
-    expect(events.filter(({ type }) => type === 'run:retry')).toMatchObject([{ byHand: false, error: 'boom' }])
+    expect(events.filter(({ type }) => type === 'run:retry')).toEqual([
+      expect.objectContaining({ byHand: false, error: 'boom', delayMs: 1000 }),
+    ])
   })
 
   it('fails after the last attempt, and begins to count anew by hand', async () => {
@@ -108,9 +112,9 @@ describe('a run that is tried again', () => {
     }, twice)
     await bench.clock.advance(1000)
     expect(await now()).toMatchObject({ status: 'failed', attempt: 2, error: 'boom 2' })
-    await durably.retry(id)
+    expect(await durably.retry(id)).toMatchObject({ attempt: 3, attemptBase: 2 })
     await bench.clock.advance(1000)
-    expect(await now()).toMatchObject({ status: 'failed', attempt: 4, error: 'boom 4' })
+    expect(await now()).toMatchObject({ status: 'failed', attempt: 4, attemptBase: 2, error: 'boom 4' })
   })
 
   it.each([
@@ -134,6 +138,145 @@ describe('a run that is tried again', () => {
     await durably.cancel(id)
     await bench.clock.advance(5000)
     expect(await now()).toMatchObject({ status: 'cancelled', attempt: 2 })
+  })
+})
+
+describe('a run whose workers are lost', () => {
+  type Act = 'crash' | 'fail' | 'step and crash' | 'done'
+
+  const counted: RetryPolicy = { maxAttempts: 3, delay: 1000, countCrashes: true }
+
+  /** Worker after worker takes the one run and does the next act with it, until it has ended or nothing comes of it. */
+  async function live(acts: readonly Act[], retry: RetryPolicy, maxCrashes = 99) {
+    const observer = bench.open()
+    const events = recordEvents(observer)
+    const starts: { attempt: number; tries: number }[] = []
+    let wraps = 0
+    const { id } = await observer.defineJob({ name: 'job', input: anything }, () => {}).trigger({})
+    async function oneLife(n: number): Promise<void> {
+      const mortal = createMortal(bench.storage)
+      const worker = bench.open({ storage: mortal.storage, workerId: `worker-${n}`, maxCrashes })
+      worker.use({
+        name: 'count',
+        aroundRun(_run, next) {
+          wraps += 1
+          return next()
+        },
+      })
+      worker.on('run:fail', (event) => events.push(event))
+      worker.defineJob({ name: 'job', input: anything, retry }, async ({ run, attempt, tries }) => {
+        starts.push({ attempt, tries })
+        const act = acts[starts.length - 1] ?? 'done'
+        if (act === 'fail') throw new Error(`boom ${starts.length}`)
+        if (act === 'step and crash') await run(`step ${starts.length}`, () => 'recorded')
+        return act === 'done' ? act : new Promise(() => {})
+      })
+      worker.start()
+      await settled()
+      await settled()
+      mortal.kill()
+      await bench.open({ maxCrashes }).recover({ workerId: `worker-${n}` })
+      await bench.clock.advance(10_000)
+    }
+    async function live() {
+      let run = found(await observer.getRun(id))
+      for (let n = 1; n <= 8 && !isEnded(run.status); n++) {
+        await oneLife(n)
+        run = found(await observer.getRun(id))
+      }
+      return run
+    }
+    return { run: await live(), events, starts, wraps: () => wraps, live, retry: () => observer.retry(id) }
+  }
+
+  it.each<[string, RetryPolicy, Act[], string | null, number]>([
+    ['crashes alone', counted, ['crash', 'crash', 'crash'], 'No try is left', 3],
+    ['an error between them', counted, ['crash', 'fail', 'crash'], 'No try is left', 3],
+    ['an error first', counted, ['fail', 'crash', 'crash'], 'No try is left', 3],
+    ['an error last', counted, ['crash', 'crash', 'fail'], 'boom 3', 3],
+    ['errors last', counted, ['crash', 'fail', 'fail'], 'boom 3', 3],
+    ['errors alone', counted, ['fail', 'fail', 'fail'], 'boom 3', 3],
+    ['a single try', { ...counted, maxAttempts: 1 }, ['crash'], 'No try is left', 1],
+    ['enough of them', counted, ['fail', 'crash'], null, 3],
+    [
+      'not asked to count',
+      { ...counted, countCrashes: false },
+      ['crash', 'fail', 'crash', 'fail', 'fail'],
+      'boom 5',
+      5,
+    ],
+    ['not asked, and crashes alone', twice, ['crash', 'crash', 'crash', 'crash'], null, 5],
+  ])('is executed as often as it may be: %s', async (_what, policy, ...[acts, error, executions]) => {
+    const { run, starts, wraps } = await live(acts, policy)
+    expect(starts).toHaveLength(executions)
+    expect(wraps()).toBe(executions)
+    expect(starts.map(({ tries }) => tries)).toEqual(starts.map((_, n) => n + 1))
+    expect(run).toMatchObject(
+      error === null ? { status: 'completed' } : { status: 'failed', error: expect.stringContaining(error) },
+    )
+  })
+
+  it('fails for a reason that can be told apart', async () => {
+    const { run, events } = await live(['fail', 'crash', 'crash'], counted)
+    const error = 'The run was begun 3 times, and 2 times its worker was lost. No try is left.'
+    expect(run).toMatchObject({ error, errorDetail: { name: 'CrashLimitError', code: 'crash_limit' }, attempt: 2 })
+    const failures = events.filter(({ type }) => type === 'run:fail')
+    expect(failures).toMatchObject([{ runId: run.id, jobName: 'job', error, failedStepName: null }])
+  })
+
+  it('has as many tries again after a retry by hand', async () => {
+    const { starts, retry, live: liveOn } = await live(['crash', 'fail', 'crash', 'fail', 'crash', 'crash'], counted)
+    expect(await retry()).toMatchObject({ attempt: 3, attemptBase: 2, crashCount: 0 })
+    expect(await liveOn()).toMatchObject({ status: 'failed', errorDetail: { code: 'crash_limit' } })
+    expect(starts.map(({ tries }) => tries)).toEqual([1, 2, 3, 1, 2, 3])
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 1, 2, 3, 4, 4])
+  })
+
+  it('counts anew from a recorded step', async () => {
+    const { run, starts } = await live(['crash', 'crash', 'step and crash', 'crash', 'crash'], counted)
+    expect(starts.map(({ tries }) => tries)).toEqual([1, 2, 3, 2, 3])
+    expect(run).toMatchObject({ status: 'failed', errorDetail: { code: 'crash_limit' } })
+  })
+
+  it('is failed all the same by the limit of the instance', async () => {
+    const { run, starts } = await live(['crash', 'crash', 'crash'], { ...counted, maxAttempts: 9 }, 2)
+    expect(starts).toHaveLength(2)
+    expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('2 times in a row') })
+  })
+
+  it('waits longer for each of its tries', async () => {
+    const asked: number[] = []
+    const delay = (attempt: number) => {
+      asked.push(attempt)
+      return 1000
+    }
+    await live(['crash', 'fail', 'fail'], { maxAttempts: 9, countCrashes: true, delay })
+    await live(['crash', 'fail', 'fail'], { maxAttempts: 9, delay })
+    expect(asked).toEqual([2, 3, 1, 2])
+  })
+
+  it('does not count what was given back', async () => {
+    const gate = createGate()
+    const tries: number[] = []
+    const durably = bench.open()
+    const retry = { maxAttempts: 1, countCrashes: true }
+    const job = durably.defineJob({ name: 'job', input: anything, retry }, (ctx) => {
+      tries.push(ctx.tries)
+      return gate.opened
+    })
+    const { id } = await job.trigger({})
+    for (let n = 0; n < 3; n++) {
+      durably.start()
+      await settled()
+      const stopped = durably.stop({ timeout: 0 })
+      await bench.clock.advance(10_000)
+      await stopped
+    }
+    gate.open()
+    durably.start()
+    await settled()
+    expect(tries).toEqual([1, 1, 1, 1])
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
   })
 })
 
@@ -265,6 +408,13 @@ describe('a step that is tried again', () => {
   it('may not run at most once', async () => {
     const { now } = await perform((ctx) => ctx.run('step', { once: true, retry: twice }, () => 1))
     expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('once or retry') })
+  })
+})
+
+describe('a step of a worker that is lost', () => {
+  it('cannot count crashes', async () => {
+    const { now } = await perform((ctx) => ctx.run('step', { retry: { ...twice, countCrashes: true } }, () => 1))
+    expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('countCrashes is for jobs') })
   })
 })
 

@@ -1,4 +1,5 @@
-import { DurablyError, InvalidOptionError, RetryAfterError, StepError } from './errors'
+import { CrashLimitError, DurablyError, InvalidOptionError, RetryAfterError, StepError } from './errors'
+import type { RunRecord } from './storage'
 
 /** How long a run waits after the n-th crash in a row without progress (n = its new `crashCount`). */
 export const CRASH_BACKOFF = { baseMs: 1000, capMs: 60_000 } as const
@@ -18,6 +19,11 @@ export interface RetryPolicy {
    * first is 1) and its error; `null` from it is never again. Default: growing, with its defaults.
    */
   readonly delay?: number | GrowingDelay | ((attempt: number, error: unknown) => number | null) | undefined
+  /**
+   * Of jobs only: an execution that ended with its worker counts as a try as well, until a step is recorded. A run whose
+   * last try ended so fails with the code `crash_limit`. Default: only `maxCrashes` of the instance ends it.
+   */
+  readonly countCrashes?: boolean | undefined
 }
 
 /** Anything from nothing to `from` after the first failure, to `from * factor` after the second, and so on. */
@@ -43,6 +49,17 @@ const USELESS: ReadonlySet<string> = new Set([
   'CapabilityMissingError CAPABILITY_MISSING',
 ])
 
+/** The tries of a run since its trigger or its retry by hand, this one included. */
+export function triesOf(run: Pick<RunRecord, 'attempt' | 'attemptBase' | 'crashCount'>, countCrashes: boolean): number {
+  return run.attempt - run.attemptBase + (countCrashes ? run.crashCount : 0)
+}
+
+/** Throws when a run was begun as often as it may be: then it was a lost worker that ended its last try. */
+export function refuseSpent(policy: RetryPolicy | null, run: RunRecord): void {
+  if (policy?.countCrashes !== true || triesOf(run, true) <= policy.maxAttempts) return
+  throw new CrashLimitError(triesOf(run, true) - 1, run.crashCount)
+}
+
 export interface FailedTry {
   readonly policy: RetryPolicy | null
   /** Which try it was, from 1. */
@@ -65,9 +82,12 @@ export function retryDelayMs({ policy, attempt, error, random }: FailedTry): num
 
 /** Checked where the policy is given: a mistake must not wait for the first failure. */
 export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPolicy {
-  const { maxAttempts, delay } = policy ?? {}
+  const { maxAttempts, delay, countCrashes } = policy ?? {}
   if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
     throw new InvalidOptionError(`${what}: retry.maxAttempts must be an integer from 1, not ${String(maxAttempts)}.`)
+  }
+  if (countCrashes !== undefined && typeof countCrashes !== 'boolean') {
+    throw new InvalidOptionError(`${what}: retry.countCrashes must be true or false, not ${String(countCrashes)}.`)
   }
   if (typeof delay === 'function' || delay === undefined) return policy
   const times = typeof delay === 'number' ? { delay } : delay

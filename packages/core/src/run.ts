@@ -15,6 +15,8 @@ interface RunFields {
   readonly priority: number
   /** The execution this is, or the next one will be, counting only those ended by an error of the job. */
   readonly attempt: number
+  /** The attempt before the one that a retry by hand began with, at first 0: `maxAttempts` counts from here. */
+  readonly attemptBase: number
   /** Holders lost in a row without a recorded step in between. */
   readonly crashCount: number
   readonly currentStepIndex: number
@@ -87,6 +89,7 @@ export function toRun<TOutput = unknown>(record: RunRecord): Run<TOutput> {
     concurrencyLimit: record.concurrencyLimit,
     priority: record.priority,
     attempt: record.attempt,
+    attemptBase: record.attemptBase,
     crashCount: record.crashCount,
     currentStepIndex: record.currentStepIndex,
     progress: record.progress,

@@ -234,6 +234,9 @@ async function recordFailure(call: StepCall, error: unknown): Promise<never> {
 function requireStepOptions(name: string, { once, retry, timeout }: RunStepOptions): void {
   const step = `Step "${name}"`
   if (retry !== undefined) requireRetryPolicy(retry, step)
+  if (retry?.countCrashes === true) {
+    throw new InvalidOptionError(`${step}: retry.countCrashes is for jobs; what a lost worker was at is not recorded.`)
+  }
   if (retry !== undefined && once === true) {
     throw new InvalidOptionError(`${step} runs at most once, so it cannot be tried again: give once or retry.`)
   }
