@@ -86,12 +86,12 @@ function endOf({ finishedAt, id }: RunRecord): string {
   return `${finishedAt} ${id}`
 }
 
-function isWanted(run: RunRecord, { statuses, tenant, jobName }: PurgeParams): boolean {
+function isWanted(run: RunRecord, { statuses, tenant, jobNames }: PurgeParams): boolean {
   return (
     statuses.includes(run.status) &&
     isFor('remove', run) &&
     (tenant === undefined || run.tenant === tenant) &&
-    (jobName === undefined || run.jobName === jobName)
+    (jobNames === undefined || jobNames.includes(run.jobName))
   )
 }
 

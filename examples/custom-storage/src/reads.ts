@@ -1,7 +1,7 @@
 import {
-  InvalidOptionError,
   RUN_STATUSES,
   type NextDue,
+  type RunCursor,
   type RunQuery,
   type RunRecord,
   type RunStatus,
@@ -14,34 +14,26 @@ export function findRuns(state: State, query: RunQuery): RunRecord[] {
   const candidates =
     query.ids === undefined ? state.runs() : [...new Set(query.ids)].flatMap((id) => state.run(id) ?? [])
   const found = candidates.filter((run) => matches(run, query)).sort(newestFirst)
-  const rest = query.cursor === undefined ? found : after(found, cursorOf(state, query.cursor))
-  return rest.slice(0, query.limit ?? rest.length)
+  return found.slice(0, query.limit ?? found.length)
 }
 
-function matches(run: RunRecord, { statuses, jobName, tenant, labels, parentRunId, holdingKey }: RunQuery): boolean {
+function matches(run: RunRecord, query: RunQuery): boolean {
+  const { statuses, jobNames, waitsForRetry, tenant, labels, parentRunId, holdingKey, cursor } = query
   return (
     (statuses === undefined || statuses.includes(run.status)) &&
-    (jobName === undefined || run.jobName === jobName) &&
+    (jobNames === undefined || jobNames.includes(run.jobName)) &&
+    (waitsForRetry === undefined || waitsForRetry === (run.waitingFor?.kind === 'retry')) &&
     (tenant === undefined || run.tenant === tenant) &&
     (parentRunId === undefined || run.parentRunId === parentRunId) &&
     (holdingKey === undefined || (run.concurrencyKey === holdingKey && run.concurrencySlot !== null)) &&
+    (cursor === undefined || newestFirst(run, cursor) > 0) &&
     Object.entries(labels ?? {}).every(([name, value]) => Object.hasOwn(run.labels, name) && run.labels[name] === value)
   )
 }
 
-function newestFirst(a: RunRecord, b: RunRecord): number {
+function newestFirst(a: RunCursor, b: RunCursor): number {
   const [first, second] = [`${a.createdAt} ${a.id}`, `${b.createdAt} ${b.id}`]
   return first < second ? 1 : first > second ? -1 : 0
-}
-
-function cursorOf(state: State, id: string): RunRecord {
-  const run = state.run(id)
-  if (run === undefined) throw new InvalidOptionError(`There is no run ${id} (any more) for the cursor.`)
-  return run
-}
-
-function after(runs: readonly RunRecord[], last: RunRecord): RunRecord[] {
-  return runs.filter((run) => newestFirst(run, last) > 0)
 }
 
 export function toSteps(rows: readonly StepRow[]): StepRecord[] {

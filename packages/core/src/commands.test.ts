@@ -151,7 +151,9 @@ describe('purge', () => {
     expect(await durably.purge({ tenant: 't' })).toBe(1)
     expect(await durably.getRun(id)).toBeNull()
     expect(await durably.purge({ status: ['completed'], jobName: 'none' })).toBe(0)
-    expect(await durably.purge({ status: 'completed', jobName: 'play' })).toBe(1)
+    expect(await durably.purge({ jobName: [] })).toBe(0)
+    expect(await durably.purge({ jobName: ['none', 'other'] })).toBe(0)
+    expect(await durably.purge({ status: 'completed', jobName: ['none', 'play'] })).toBe(1)
     expect((await durably.getRuns()).map((run) => run.id)).toEqual([failed])
   })
 

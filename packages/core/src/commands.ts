@@ -12,7 +12,7 @@ export interface PurgeOptions {
   /** Ended longer ago than this many milliseconds, or before this instant. */
   readonly olderThan?: number | Date | undefined
   readonly status?: EndedStatus | readonly EndedStatus[] | undefined
-  readonly jobName?: string | undefined
+  readonly jobName?: string | readonly string[] | undefined
   readonly tenant?: string | undefined
   /** Leave the newest ended runs alone, this many. */
   readonly keepNewest?: number | undefined
@@ -195,7 +195,7 @@ function toPurge(options: PurgeOptions): PurgeParams {
     statuses,
     ...(typeof olderThan === 'number' && { olderThanMs: olderThan }),
     ...(olderThan instanceof Date && { before: olderThan.toISOString() }),
-    ...(jobName !== undefined && { jobName }),
+    ...(jobName !== undefined && { jobNames: listOf(jobName) }),
     ...(tenant !== undefined && { tenant }),
     ...(keepNewest !== undefined && { keepNewest }),
     limit: PURGE_BATCH,

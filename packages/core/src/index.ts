@@ -78,7 +78,7 @@ export type { Logger } from './reporter'
 export { CRASH_BACKOFF, crashBackoffMs, type GrowingDelay, type RetryPolicy } from './retry'
 export type { CompletedRun, Run, Step, TriggeredRun } from './run'
 export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
-export type { Log, PageOptions, RunFilter, RunReads } from './runs'
+export type { CountFilter, Log, PageOptions, RunFilter, RunReads } from './runs'
 export type { StandardSchema } from './schema'
 export type { RunStepOptions, StepBody } from './step-run'
 export type { StreamBody, StreamEmit, StreamOptions, StreamTools } from './step-stream'
@@ -89,6 +89,7 @@ export type {
   ClaimParams,
   CommandAnswer,
   CommitAnswer,
+  CountQuery,
   EnqueueAnswer,
   ErrorDetail,
   EventRecord,
@@ -113,6 +114,7 @@ export type {
   RenewAnswer,
   RunCommand,
   RunCommit,
+  RunCursor,
   RunQuery,
   RunRecord,
   Scope,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { ENDED_STATUSES, RUN_STATUSES, type Storage } from './index'
+import { ENDED_STATUSES, RUN_STATUSES, type Run, type Storage } from './index'
 import { anything, createBench, createGate, found, type Bench } from './testing/test-bench'
 import { settled } from './testing/fake-clock'
 
@@ -115,6 +115,44 @@ describe('getRuns', () => {
     expect(await durably.getRuns({ jobName: 'none' })).toEqual([])
   })
 
+  it('filters by several jobs, and by none', async () => {
+    const { durably, letter, call } = office()
+    const visit = durably.defineJob({ name: 'visit', input: anything }, () => 'came')
+    const ids = [await letter.trigger({}), await visit.trigger({}), await call.trigger({})].map(({ id }) => id)
+    const found = async (jobName: string[]) => (await durably.getRuns({ jobName })).map(({ id }) => id)
+    expect(await found(['call', 'letter', 'none'])).toEqual([ids[2], ids[0]])
+    expect(await found([])).toEqual([])
+  })
+
+  it('tells those that wait for a retry from those that do not', async () => {
+    const durably = bench.open()
+    const retry = { maxAttempts: 2, delay: 60_000 }
+    const job = durably.defineJob({ name: 'job', input: anything, retry }, (_ctx, fails) => {
+      if (fails === true) throw new Error('not yet')
+    })
+    const failed = await job.trigger(true)
+    const later = await job.trigger(false, { delay: 60_000 })
+    const ids = async (waitsForRetry?: boolean) => (await job.getRuns({ waitsForRetry })).map(({ id }) => id)
+    expect(await ids(true)).toEqual([])
+    await durably.runUntilIdle()
+    expect(await ids(true)).toEqual([failed.id])
+    expect(await ids(false)).toEqual([later.id])
+    expect(await ids()).toEqual([later.id, failed.id])
+    expect(await durably.counts({ waitsForRetry: true })).toMatchObject({ pending: 1, failed: 0 })
+    await bench.clock.advance(60_000)
+    expect(await ids(true)).toEqual([failed.id])
+    await durably.runUntilIdle()
+    expect(await ids(true)).toEqual([])
+    expect(await durably.counts({ waitsForRetry: false })).toMatchObject({ completed: 1, failed: 1, pending: 0 })
+  })
+
+  it.each(['true', 1, null])('refuses %j for waitsForRetry', async (wrong) => {
+    const { durably } = office()
+    const filter = { waitsForRetry: wrong as never }
+    await expect(durably.getRuns(filter)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await expect(durably.counts(filter)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
   it('filters by one status or several', async () => {
     const { durably, letter } = office()
     const waiting = await letter.trigger({}, { delay: 60_000 })
@@ -159,6 +197,43 @@ describe('getRuns', () => {
       if (page.length < 3) break
     }
     expect(seen).toEqual(runs.map(({ id }) => id).reverse())
+  })
+
+  it('goes on after a run that was deleted, if it is given the run', async () => {
+    const { durably, call } = office()
+    const runs = await call.batchTrigger(Array.from({ length: 5 }, (_, payload) => ({ payload })))
+    for (const { id } of runs) await durably.cancel(id)
+    const seen: string[] = []
+    for (let cursor: Run | undefined; ; ) {
+      const page = await durably.getRuns({ limit: 2, cursor })
+      seen.push(...page.map(({ id }) => id))
+      cursor = page.at(-1)
+      if (cursor === undefined) break
+      await durably.deleteRun(cursor.id)
+    }
+    expect(seen).toEqual(runs.map(({ id }) => id).reverse())
+  })
+
+  it('refuses the id of a run that was deleted: nobody knows where that was', async () => {
+    const { durably, call } = office()
+    const { id } = await call.trigger({})
+    await durably.cancel(id)
+    await durably.deleteRun(id)
+    await expect(durably.getRuns({ cursor: id })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it.each([
+    null,
+    7,
+    {},
+    { id: 'x' },
+    { id: 1, createdAt: '2030-01-01T00:00:00.000Z' },
+    { id: 'x', createdAt: 'yesterday' },
+    { id: 'x', createdAt: '2030-01-01' },
+    { id: 'x', createdAt: new Date() },
+  ])('refuses %j as a cursor', async (cursor) => {
+    const runs = office().durably.getRuns({ cursor: cursor as never })
+    await expect(runs).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
   it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses a limit of %s', async (limit) => {
@@ -225,6 +300,8 @@ describe('counts', () => {
     const none = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0]))
     expect(await durably.counts()).toEqual({ ...none, pending: 1, completed: 1, failed: 1 })
     expect(await durably.counts({ jobName: 'call' })).toEqual({ ...none, pending: 1 })
+    expect(await durably.counts({ jobName: ['letter', 'none'] })).toEqual({ ...none, completed: 1, failed: 1 })
+    expect(await durably.counts({ jobName: [] })).toEqual(none)
     expect(await durably.counts({ tenant: 't' })).toEqual({ ...none, pending: 1 })
     expect(await durably.counts({ tenant: 'none' })).toEqual(none)
   })

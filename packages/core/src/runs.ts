@@ -3,7 +3,8 @@ import { CapabilityMissingError, InvalidOptionError } from './errors'
 import { explainRun } from './explain'
 import { RUN_STATUSES, type RunStatus } from './lifecycle'
 import { toRun, toStep, type Run, type Step } from './run'
-import type { Capability, RunQuery, StatusCounts, Storage } from './storage'
+import { toCursor } from './run-cursor'
+import type { Capability, CountQuery, RunCursor, RunQuery, StatusCounts, Storage } from './storage'
 import { withLogs } from './stored-logs'
 import { toStoredEvent, type StoredEvent } from './stored-event'
 import { decodeValue } from './values'
@@ -11,14 +12,19 @@ import { decodeValue } from './values'
 /** Which runs `getRuns()` returns: those that meet every condition. */
 export interface RunFilter {
   readonly status?: RunStatus | readonly RunStatus[] | undefined
-  readonly jobName?: string | undefined
+  readonly jobName?: string | readonly string[] | undefined
+  /** Those that wait for a retry of their own, or those that do not. One that is due waits until it is claimed. */
+  readonly waitsForRetry?: boolean | undefined
   readonly tenant?: string | undefined
   /** All of these labels. */
   readonly labels?: Readonly<Record<string, string>> | undefined
   readonly limit?: number | undefined
-  /** The id of the last run of the page before. */
-  readonly cursor?: string | undefined
+  /** The last run of the page before: the page goes on even if that was deleted meanwhile. Or its id while it is there. */
+  readonly cursor?: string | RunCursor | undefined
 }
+
+/** Which runs `counts()` counts: those that meet every condition. */
+export type CountFilter = Pick<RunFilter, 'jobName' | 'waitsForRetry' | 'tenant'>
 
 /** A part of a long list. */
 export interface PageOptions<TCursor> {
@@ -45,10 +51,7 @@ export interface RunReads {
   getSteps(id: string): Promise<Step[]>
   getLogs(id: string, page?: PageOptions<string>): Promise<Log[]>
   getEvents(id: string, page?: PageOptions<number>): Promise<StoredEvent[]>
-  counts(filter?: {
-    readonly jobName?: string | undefined
-    readonly tenant?: string | undefined
-  }): Promise<StatusCounts>
+  counts(filter?: CountFilter): Promise<StatusCounts>
   /** In words: what the run is doing, or what it is waiting for. */
   explain(id: string): Promise<string>
 }
@@ -64,7 +67,10 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
       return run === null ? null : toRun(run)
     },
     async getRuns(filter = {}) {
-      return (await storage.getRuns({ ...toQuery(filter), ...scope })).map((run) => toRun(run))
+      const query = { ...toQuery(filter), ...scope }
+      const { cursor } = filter
+      const place = cursor === undefined ? {} : { cursor: await toCursor(storage, cursor, query) }
+      return (await storage.getRuns({ ...query, ...place })).map((run) => toRun(run))
     },
     async getSteps(id) {
       return isId(id) ? (await storage.getSteps(id, scope)).map(toStep) : []
@@ -81,9 +87,8 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
       const events = await group.getEvents(id, { ...toPage(page), ...scope })
       return (await withLogs(storage, events)).map((event) => toStoredEvent(event, run))
     },
-    async counts({ jobName, tenant: wanted } = {}) {
-      const filter = { ...(jobName !== undefined && { jobName }), ...(wanted !== undefined && { tenant: wanted }) }
-      return storage.counts({ ...filter, ...scope })
+    async counts(filter = {}) {
+      return storage.counts({ ...toCountQuery(filter), ...scope })
     },
     async explain(id) {
       const run = await find(id)
@@ -107,19 +112,27 @@ export function capability<Name extends Capability>(
   return group
 }
 
-function toQuery({ status, jobName, tenant, labels, limit, cursor }: RunFilter): RunQuery {
+function toQuery({ status, labels, limit, ...countable }: RunFilter): RunQuery {
   const statuses = status === undefined ? undefined : listOf(status)
   const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
   if (unknown !== undefined) {
     throw new InvalidOptionError(`"${unknown}" is not a status. There are ${RUN_STATUSES.join(', ')}.`)
   }
   return {
+    ...toCountQuery(countable),
     ...(statuses !== undefined && { statuses }),
-    ...(jobName !== undefined && { jobName }),
-    ...(tenant !== undefined && { tenant }),
     ...(labels !== undefined && { labels }),
-    ...(cursor !== undefined && { cursor }),
     ...(limit !== undefined && { limit: refuseBadLimit(limit) }),
+  }
+}
+
+function toCountQuery({ jobName, waitsForRetry, tenant }: CountFilter): CountQuery {
+  if (waitsForRetry !== undefined && typeof waitsForRetry !== 'boolean')
+    throw new InvalidOptionError(`waitsForRetry must be true or false, not ${String(waitsForRetry)}.`)
+  return {
+    ...(jobName !== undefined && { jobNames: listOf(jobName) }),
+    ...(waitsForRetry !== undefined && { waitsForRetry }),
+    ...(tenant !== undefined && { tenant }),
   }
 }
 

@@ -112,7 +112,7 @@ export type CommandAnswer =
 export interface PurgeParams {
   readonly statuses: readonly RunStatus[]
   readonly tenant?: string
-  readonly jobName?: string
+  readonly jobNames?: readonly string[]
   /** Ended longer ago than this. */
   readonly olderThanMs?: number
   /** Ended before this. */
@@ -122,18 +122,34 @@ export interface PurgeParams {
   readonly limit: number
 }
 
-/** Newest first (`createdAt`, then id). A cursor is the id of the last run of the page before. */
+/** The place of a run in the order of `getRuns`: a page goes on after it, whether the run is still there or not. */
+export interface RunCursor {
+  readonly createdAt: Instant
+  readonly id: string
+}
+
+/** Newest first (`createdAt`, then id). A list matches what is in it, an empty one nothing. */
 export interface RunQuery {
   readonly ids?: readonly string[]
   readonly statuses?: readonly RunStatus[]
-  readonly jobName?: string
+  readonly jobNames?: readonly string[]
+  /** Whether `waitingFor` is of the kind `retry`, or is not. */
+  readonly waitsForRetry?: boolean
   readonly tenant?: string
   readonly labels?: Readonly<Record<string, string>>
   readonly parentRunId?: string
   /** Those that hold a slot of this concurrency key. */
   readonly holdingKey?: string
   readonly limit?: number
-  readonly cursor?: string
+  /** The last run of the page before. */
+  readonly cursor?: RunCursor
+}
+
+/** Which runs are counted: the conditions of `RunQuery` of the same names. */
+export interface CountQuery {
+  readonly tenant?: string
+  readonly jobNames?: readonly string[]
+  readonly waitsForRetry?: boolean
 }
 
 /** How many runs of each status there are. */
@@ -169,7 +185,7 @@ export interface Storage<Trx = unknown> {
   getRuns(query: RunQuery): Promise<readonly RunRecord[]>
   /** In the order of `index`, then of writing. */
   getSteps(runId: string, scope?: Scope): Promise<readonly StepRecord[]>
-  counts(query: { readonly tenant?: string; readonly jobName?: string }): Promise<StatusCounts>
+  counts(query: CountQuery): Promise<StatusCounts>
   nextDue(jobs: readonly string[]): Promise<NextDue>
   /** Throws `NotMigratedError` or `SchemaTooNewError`; a storage without a schema leaves it out. */
   checkSchema?(): Promise<void>

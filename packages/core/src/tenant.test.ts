@@ -70,6 +70,12 @@ describe('scoped', () => {
     expect(errors[0]).toBe(errors[1])
   })
 
+  it('sees its own only, also after the place of a run of others', async () => {
+    const { scoped, durably, mine, theirs, nobodys } = await house()
+    expect((await durably.getRuns({ cursor: nobodys })).map(({ id }) => id)).toEqual([theirs.id, mine.id])
+    expect((await scoped.getRuns({ cursor: nobodys })).map(({ id }) => id)).toEqual([mine.id])
+  })
+
   it('can change nothing of others', async () => {
     const { durably, job, scoped } = await house()
     const failed = await job.trigger('bad', { tenant: 'theirs' })

@@ -1,7 +1,8 @@
 import {
-  InvalidOptionError,
+  type CountQuery,
   type NextDue,
   RUN_STATUSES,
+  type RunCursor,
   type RunQuery,
   type RunRecord,
   type Scope,
@@ -18,8 +19,6 @@ export interface Reader {
 }
 
 export type Reads = ReturnType<typeof createReads>
-
-type CountQuery = { readonly tenant?: string; readonly jobName?: string }
 
 export function createReads(context: SqlContext) {
   const { tables, dialect } = context
@@ -47,18 +46,13 @@ export function createReads(context: SqlContext) {
       return (await reader.read(steps.bind({ runId, tenant: scope.tenant ?? null }))).map(toStep)
     },
     async getRuns(reader: Reader, query: RunQuery): Promise<readonly RunRecord[]> {
-      if (query.cursor !== undefined) await requireCursor(reader, query.cursor, query.tenant)
       return (await reader.read(compileQuery(context, runsQuery(context, query)))).map(toRun)
     },
-    async counts(reader: Reader, { tenant, jobName }: CountQuery): Promise<StatusCounts> {
-      const scope = [
-        ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
-        ...(jobName === undefined ? [] : [sql`r.job_name = ${jobName}`]),
-      ]
+    async counts(reader: Reader, query: CountQuery): Promise<StatusCounts> {
       const rows = await reader.read(
         compileQuery(
           context,
-          sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status`,
+          sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(countable(context, query))} group by r.status`,
         ),
       )
       const found = new Map(rows.map((row) => [row['status'], Number(row['runs'])]))
@@ -73,12 +67,6 @@ export function createReads(context: SqlContext) {
       }
     },
   }
-
-  async function requireCursor(reader: Reader, cursor: string, tenant: string | undefined): Promise<void> {
-    const [row] = await reader.read(byId.bind({ runId: cursor, tenant: tenant ?? null }))
-    if (row !== undefined) return
-    throw new InvalidOptionError(`There is no run ${cursor} (any more) for the cursor. Start again without one.`)
-  }
 }
 
 export function inTenant(p: (name: 'tenant') => Sql): Sql {
@@ -87,24 +75,43 @@ export function inTenant(p: (name: 'tenant') => Sql): Sql {
 
 function runsQuery(context: SqlContext, query: RunQuery): Sql {
   const { tables } = context
-  const { ids, statuses, jobName, tenant, labels, parentRunId, holdingKey, cursor, limit } = query
+  const { ids, statuses, labels, parentRunId, holdingKey, cursor, limit } = query
   const conditions = [
     ...(ids === undefined ? [] : [oneOf(sql`r.id`, ids, context)]),
     ...(statuses === undefined ? [] : [oneOf(sql`r.status`, statuses, context)]),
-    ...(jobName === undefined ? [] : [sql`r.job_name = ${jobName}`]),
-    ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
+    ...countable(context, query),
     ...(parentRunId === undefined ? [] : [sql`r.parent_run_id = ${parentRunId}`]),
     ...(holdingKey === undefined ? [] : [sql`r.concurrency_key = ${holdingKey} and r.concurrency_slot is not null`]),
     ...Object.entries(labels ?? {}).map(
       ([name, value]) => sql`exists (select 1 from ${tables.run_labels} as q
         where q.run_id = r.id and q.name = ${name} and q.value = ${value})`,
     ),
-    ...(cursor === undefined
-      ? []
-      : [sql`(r.created_at, r.id) < (select c.created_at, c.id from ${tables.runs} as c where c.id = ${cursor})`]),
+    ...(cursor === undefined ? [] : [isAfter(cursor, context)]),
   ]
   return sql`select ${runColumns(context)} from ${tables.runs} as r ${where(conditions)}
     order by r.created_at desc, r.id desc ${limit === undefined ? sql`` : sql`limit ${limit}`}`
+}
+
+function countable(context: SqlContext, { jobNames, waitsForRetry, tenant }: CountQuery): Sql[] {
+  const waitsFor = context.dialect.property(sql`r.waiting_for`, 'kind')
+  return [
+    ...(jobNames === undefined ? [] : [isOfJobs(jobNames, context)]),
+    ...(waitsForRetry === true ? [sql`${waitsFor} = 'retry'`] : []),
+    ...(waitsForRetry === false ? [sql`(${waitsFor} is null or ${waitsFor} <> 'retry')`] : []),
+    ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
+  ]
+}
+
+/** Equality where it will do: a planner makes more of it than of a list. */
+export function isOfJobs(jobNames: readonly string[], context: SqlContext): Sql {
+  const [jobName] = jobNames
+  if (jobNames.length === 1 && jobName !== undefined) return sql`r.job_name = ${jobName}`
+  return oneOf(sql`r.job_name`, jobNames, context)
+}
+
+/** Instants have no more than the milliseconds that the text shows, so that the place is exact. */
+function isAfter({ createdAt, id }: RunCursor, { dialect }: SqlContext): Sql {
+  return sql`(r.created_at, r.id) < (${dialect.parameter(sql`${createdAt}`, 'instant')}, ${id})`
 }
 
 function oneOf(column: Sql, values: readonly SqlValue[], { dialect }: SqlContext): Sql {

@@ -2,6 +2,7 @@ import type { PurgeParams, RunStatus } from '@coji/durably-core'
 import { ENDED_STATUSES } from '@coji/durably-core'
 import { sql } from 'kysely'
 import type { Executor } from './executor'
+import { isOfJobs } from './reads'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
 import { and, compileQuery, type Sql, type SqlContext, type Statement, statement } from './statement'
@@ -62,12 +63,12 @@ export function createPurge(context: SqlContext): Purge {
   }
 
   function oldest(params: PurgeParams, statuses: readonly RunStatus[]): Sql {
-    const { tenant, jobName, olderThanMs, before, keepNewest, limit } = params
+    const { tenant, jobNames, olderThanMs, before, keepNewest, limit } = params
     const scope = [
       sql`r.finished_at is not null`,
       sql`r.status in (${sql.join(statuses)})`,
       ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
-      ...(jobName === undefined ? [] : [sql`r.job_name = ${jobName}`]),
+      ...(jobNames === undefined ? [] : [isOfJobs(jobNames, context)]),
     ]
     const age = [
       ...(olderThanMs === undefined ? [] : [sql`r.finished_at < ${dialect.nowPlus(sql`${-olderThanMs}`)}`]),

@@ -13,12 +13,12 @@ export function purge(memory: Memory, params: PurgeParams): number {
   return purged.length
 }
 
-function isInScope({ rules }: Memory, { record }: RunEntry, { statuses, tenant, jobName }: PurgeParams): boolean {
+function isInScope({ rules }: Memory, { record }: RunEntry, { statuses, tenant, jobNames }: PurgeParams): boolean {
   return (
     statuses.includes(record.status) &&
     rules.allowsFrom('remove', record.status) &&
     (tenant === undefined || record.tenant === tenant) &&
-    (jobName === undefined || record.jobName === jobName)
+    (jobNames === undefined || jobNames.includes(record.jobName))
   )
 }
 

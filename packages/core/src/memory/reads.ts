@@ -1,7 +1,7 @@
-import { InvalidOptionError } from '../errors'
-import type { NextDue, RunQuery, RunRecord, Scope, StepRecord } from '../storage'
+import type { NextDue, RunCursor, RunQuery, RunRecord, Scope, StepRecord } from '../storage'
 import { copyOf } from './memory'
 import type { Memory } from './memory'
+import { waitsForRetry } from './status-counts'
 
 export function getRun({ table }: Memory, runId: string, scope: Scope = {}): RunRecord | null {
   const entry = table.find(runId, scope.tenant)
@@ -10,7 +10,8 @@ export function getRun({ table }: Memory, runId: string, scope: Scope = {}): Run
 
 export function getRuns(memory: Memory, query: RunQuery): RunRecord[] {
   const found = candidates(memory, query).filter((record) => matches(record, query))
-  const page = found.sort(newestFirst).filter(isAfter(memory, query))
+  const { cursor } = query
+  const page = found.filter((record) => cursor === undefined || newestFirst(record, cursor) > 0).sort(newestFirst)
   return page.slice(0, query.limit ?? page.length).map(copyOf)
 }
 
@@ -38,10 +39,12 @@ function candidates({ table }: Memory, { ids }: RunQuery): RunRecord[] {
   return [...new Set(ids)].flatMap((id) => table.find(id)?.record ?? [])
 }
 
-function matches(record: RunRecord, { statuses, jobName, tenant, labels, parentRunId, holdingKey }: RunQuery): boolean {
+function matches(record: RunRecord, query: RunQuery): boolean {
+  const { statuses, jobNames, tenant, labels, parentRunId, holdingKey } = query
   return (
     (statuses === undefined || statuses.includes(record.status)) &&
-    (jobName === undefined || record.jobName === jobName) &&
+    (jobNames === undefined || jobNames.includes(record.jobName)) &&
+    (query.waitsForRetry === undefined || query.waitsForRetry === waitsForRetry(record)) &&
     (tenant === undefined || record.tenant === tenant) &&
     (parentRunId === undefined || record.parentRunId === parentRunId) &&
     (holdingKey === undefined || (record.concurrencyKey === holdingKey && record.concurrencySlot !== null)) &&
@@ -51,17 +54,9 @@ function matches(record: RunRecord, { statuses, jobName, tenant, labels, parentR
   )
 }
 
-function newestFirst(a: RunRecord, b: RunRecord): number {
+function newestFirst(a: RunCursor, b: RunCursor): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1
   return a.id < b.id ? 1 : a.id > b.id ? -1 : 0
-}
-
-function isAfter({ table }: Memory, { cursor, tenant }: RunQuery): (record: RunRecord) => boolean {
-  if (cursor === undefined) return () => true
-  const last = table.find(cursor, tenant)?.record
-  if (last === undefined)
-    throw new InvalidOptionError(`There is no run ${cursor} (any more) for the cursor. Start again without one.`)
-  return (record) => newestFirst(record, last) > 0
 }
 
 function finiteOrNull(ms: number): number | null {

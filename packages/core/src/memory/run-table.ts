@@ -72,6 +72,7 @@ export class RunTable {
     const { clock } = this.#options
     const before = entry.record
     const after = Object.assign({ ...before }, change, { version: before.version + 1, updatedAt: clock.now() })
+    this.counts.move(before, after)
     if (isPlacedAlike(before, after)) entry.record = after
     else this.#replace(entry, after)
     return after
@@ -100,7 +101,6 @@ export class RunTable {
     this.queue.remove(entry)
     entry.record = after
     this.queue.moveSlot(before, after)
-    this.counts.move(before, after)
     if (after.status === 'running') this.running.add(entry)
     else this.running.delete(entry)
     this.queue.add(entry)

@@ -1,56 +1,72 @@
 import { RUN_STATUSES } from '../lifecycle'
 import type { RunStatus } from '../lifecycle'
-import type { RunRecord, StatusCounts } from '../storage'
+import type { CountQuery, RunRecord, StatusCounts } from '../storage'
 
 type Counts = Record<RunStatus, number>
 
 interface Group {
   readonly tenant: string
   readonly jobName: string
-  readonly counts: Counts
+  /** Of those that wait for a retry, and of the others. */
+  readonly retrying: Counts
+  readonly others: Counts
   total: number
 }
 
-/** How many runs are in which state, kept as they change, for each job of each tenant. */
+/** How many runs are in which state and wait for a retry or not, kept as they change, for each job of each tenant. */
 export class StatusCounter {
   readonly #groups = new Map<string, Group>()
 
   add(record: RunRecord): void {
     const group = this.#groupOf(record)
-    group.counts[record.status] += 1
+    countsFor(group, record)[record.status] += 1
     group.total += 1
   }
 
   remove(record: RunRecord): void {
     const group = this.#groupOf(record)
-    group.counts[record.status] -= 1
+    countsFor(group, record)[record.status] -= 1
     group.total -= 1
     if (group.total === 0) this.#groups.delete(groupName(record))
   }
 
   move(before: RunRecord, after: RunRecord): void {
-    if (before.status === after.status) return
-    const { counts } = this.#groupOf(after)
-    counts[before.status] -= 1
-    counts[after.status] += 1
+    if (before.status === after.status && waitsForRetry(before) === waitsForRetry(after)) return
+    const group = this.#groupOf(after)
+    countsFor(group, before)[before.status] -= 1
+    countsFor(group, after)[after.status] += 1
   }
 
-  sum(query: { readonly tenant?: string; readonly jobName?: string }): StatusCounts {
+  sum(query: CountQuery): StatusCounts {
     const sum = noCounts()
-    for (const { tenant, jobName, counts } of this.#groups.values()) {
+    const jobNames = query.jobNames && new Set(query.jobNames)
+    for (const { tenant, jobName, retrying, others } of this.#groups.values()) {
       if (query.tenant !== undefined && query.tenant !== tenant) continue
-      if (query.jobName !== undefined && query.jobName !== jobName) continue
-      for (const status of RUN_STATUSES) sum[status] += counts[status]
+      if (jobNames !== undefined && !jobNames.has(jobName)) continue
+      if (query.waitsForRetry !== false) addTo(sum, retrying)
+      if (query.waitsForRetry !== true) addTo(sum, others)
     }
     return sum
   }
 
   #groupOf({ tenant, jobName }: RunRecord): Group {
     const name = groupName({ tenant, jobName })
-    const group = this.#groups.get(name) ?? { tenant, jobName, counts: noCounts(), total: 0 }
+    const group = this.#groups.get(name) ?? { tenant, jobName, retrying: noCounts(), others: noCounts(), total: 0 }
     this.#groups.set(name, group)
     return group
   }
+}
+
+export function waitsForRetry({ waitingFor }: RunRecord): boolean {
+  return waitingFor?.kind === 'retry'
+}
+
+function countsFor({ retrying, others }: Group, record: RunRecord): Counts {
+  return waitsForRetry(record) ? retrying : others
+}
+
+function addTo(sum: Counts, counts: Counts): void {
+  for (const status of RUN_STATUSES) sum[status] += counts[status]
 }
 
 function groupName({ tenant, jobName }: { readonly tenant: string; readonly jobName: string }): string {

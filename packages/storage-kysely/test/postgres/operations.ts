@@ -145,7 +145,7 @@ const SILENT: Readonly<Record<string, Operation>> = {
   renew: async (storage, { world }) => Number((await storage.renew([world.lease], 90_000))[0]?.kept),
   remove: commanding(() => ({ kind: 'remove' })),
   purge: (storage, { world }) =>
-    storage.purge({ statuses: ['completed', 'failed', 'cancelled'], jobName: world.name, limit: 10 }),
+    storage.purge({ statuses: ['completed', 'failed', 'cancelled'], jobNames: [world.name], limit: 10 }),
 }
 
 export const OPERATIONS: Readonly<Record<string, Operation>> = {

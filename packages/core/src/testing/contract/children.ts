@@ -75,7 +75,7 @@ export const CHILD_CASES = casesOf('required', 'child runs', {
     const first = await parent.send(commit)
     assert(first.kept && first.children[1] === known.id, 'the second child should be the run that has the key')
     assertEqual(await parent.send(commit), first, 'answer to the second')
-    assertEqual((await kit.storage.counts({ jobName: 'child' })).pending, 2, 'pending children')
+    assertEqual((await kit.storage.counts({ jobNames: ['child'] })).pending, 2, 'pending children')
   },
 
   'a lost commit creates no child': async (kit) => {

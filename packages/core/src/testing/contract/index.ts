@@ -9,11 +9,13 @@ import { EVENT_CASES } from './events'
 import { LOG_CASES } from './logs'
 import { NEXT_DUE_CASES } from './next-due'
 import { OUTCOME_CASES } from './outcomes'
+import { PAGE_CASES } from './pages'
 import { PURGE_CASES } from './purge'
 import { READ_CASES } from './reads'
 import { RECOVER_CASES } from './recover'
 import { RENEW_CASES } from './renew'
 import { REOPEN_CASES, SIGNAL_REOPEN_CASES, TRANSACTION_REOPEN_CASES } from './reopen'
+import { RETRY_WAIT_CASES } from './retry-waits'
 import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
 import { STALE_CASES } from './stale'
@@ -39,6 +41,8 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...COMMAND_CASES,
   ...PURGE_CASES,
   ...READ_CASES,
+  ...PAGE_CASES,
+  ...RETRY_WAIT_CASES,
   ...NEXT_DUE_CASES,
   ...EVENT_CASES,
   ...LOG_CASES,

@@ -73,9 +73,24 @@ export const PURGE_CASES = casesOf('required', 'purge', {
       await holder.leave('complete')
     }
     assertEqual(await kit.storage.purge({ ...ALL, tenant: 'c' }), 0, 'runs removed of another tenant')
-    assertEqual(await kit.storage.purge({ ...ALL, tenant: 'a', jobName: 'x' }), 1, 'runs removed of tenant and job')
-    assertEqual(await kit.storage.purge({ ...ALL, jobName: 'x' }), 1, 'runs removed of the job')
+    assertEqual(await kit.storage.purge({ ...ALL, tenant: 'a', jobNames: ['x'] }), 1, 'runs removed of tenant and job')
+    assertEqual(await kit.storage.purge({ ...ALL, jobNames: ['x'] }), 1, 'runs removed of the job')
     assertEqual(await kit.storage.purge({ ...ALL, tenant: 'a' }), 1, 'runs removed of the tenant')
+  },
+
+  'several jobs go at once, and no list of none': async (kit) => {
+    for (const jobName of ['x', 'y', 'y', 'z']) await (await kit.start({ jobName })).leave('complete')
+    assertEqual(await kit.storage.purge({ ...ALL, jobNames: [] }), 0, 'runs removed of no job')
+    assertEqual(await kit.storage.purge({ ...ALL, jobNames: ['none', 'other'] }), 0, 'runs removed of jobs without any')
+    const params = { ...ALL, jobNames: ['x', 'none', 'y', 'x'] }
+    assertEqual(await kit.storage.purge({ ...params, keepNewest: 1 }), 2, 'runs removed with one of the jobs to keep')
+    assertEqual(await kit.storage.purge(params), 1, 'runs removed of the two jobs')
+    const rest = await kit.storage.getRuns({})
+    assertEqual(
+      rest.map(({ jobName }) => jobName),
+      ['z'],
+      'jobs of the runs left',
+    )
   },
 
   'no more than the limit at once': async (kit) => {

@@ -163,7 +163,7 @@ export const REOPEN_CASES = casesOf('required', 'reopen', {
     const settled = Promise.allSettled(calls)
     await kit.reopen()
     await settled
-    const { pending } = await kit.storage.counts({ jobName: 'x' })
+    const { pending } = await kit.storage.counts({ jobNames: ['x'] })
     assert(pending === 0 || pending === 2, `enqueue of two runs: ${pending} are there`)
     const steps = await kit.storage.getSteps(holder.id)
     const { commitNo } = await kit.run(holder.id)

@@ -51,9 +51,9 @@ export function freeSlots(all: Runs, { wanted }: ModelRun): number[] {
 
 /** The oldest first. */
 export function purgeable(all: Runs, params: PurgeParams, now: number): ModelRun[] {
-  const { statuses, olderThanMs = 0, before, keepNewest = 0, jobName, tenant } = params
+  const { statuses, olderThanMs = 0, before, keepNewest = 0, jobNames, tenant } = params
   must(
-    before === undefined && jobName === undefined && tenant === undefined,
+    before === undefined && jobNames === undefined && tenant === undefined,
     () => 'purge with more than the model has',
   )
   const ended = [...all.values()].filter((run) => statuses.includes(run.status) && ENDED.includes(run.status))
