@@ -1,4 +1,5 @@
-import type { ClaimParams, NewRun, PurgeParams, RunCommit, RunRecord } from '../../storage'
+import { RUN_STATUSES } from '../../lifecycle'
+import type { ClaimParams, CountQuery, NewRun, PurgeParams, RunCommit, RunRecord, StatusCounts } from '../../storage'
 import { type ModelRun, waitingRows } from './model-run'
 import { must } from './violation'
 
@@ -61,6 +62,17 @@ export function purgeable(all: Runs, params: PurgeParams, now: number): ModelRun
   return ended
     .slice(0, Math.max(0, ended.length - keepNewest))
     .filter((run) => (run.finishedAt ?? 0) < now - olderThanMs)
+}
+
+export function countsOf(all: Runs, { tenant, jobNames, waitsForRetry }: CountQuery): StatusCounts {
+  const counted = [...all.values()].filter(
+    ({ wanted, waitingFor }) =>
+      (tenant === undefined || wanted.tenant === tenant) &&
+      (jobNames === undefined || jobNames.includes(wanted.jobName)) &&
+      (waitsForRetry === undefined || (waitingFor === 'retry') === waitsForRetry),
+  )
+  const entries = RUN_STATUSES.map((status) => [status, counted.filter((run) => run.status === status).length])
+  return Object.fromEntries(entries) as StatusCounts
 }
 
 export function whyNot({ status, availableAt, wanted }: ModelRun, { jobs }: ClaimParams, now: number): string {

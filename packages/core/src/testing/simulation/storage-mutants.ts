@@ -34,6 +34,10 @@ export const STORAGE_MUTANTS: Readonly<Record<string, Mutant>> = {
       return answers
     },
   }),
+  'runs that wait for a retry are not told from others': (storage) => ({
+    ...storage,
+    counts: ({ waitsForRetry: _waits, ...query }) => storage.counts(query),
+  }),
   ...WAITING_STORAGE_MUTANTS,
 }
 

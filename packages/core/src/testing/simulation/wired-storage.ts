@@ -1,6 +1,8 @@
+import { RUN_STATUSES } from '../../lifecycle'
 import type { Lease, RunCommand, RunCommit, SignalStorage, Storage, TransactionStorage } from '../../storage'
 import { type SimulatedTransition, TRANSACTION_TROUBLE_CHANCE } from './faults'
 import type { Model } from './model'
+import { countsOf } from './model-queries'
 import { compareRun } from './observer'
 import type { SimProcess } from './sim-process'
 import { must, mustEqual } from './violation'
@@ -158,9 +160,8 @@ function reads({ inner, model }: WiredStorageParams, send: Send) {
         ...read,
         perform: () => inner.counts(query),
         check(counts) {
-          const sum = Object.values(counts).reduce((total, count) => total + count, 0)
-          mustEqual(sum, model.runs.size, 'sum of counts')
-          for (const { status } of model.runs.values()) must(counts[status] > 0, () => `counts.${status} is 0`)
+          const expected = countsOf(model.runs, query)
+          for (const status of RUN_STATUSES) mustEqual(counts[status], expected[status], `counts.${status}`)
         },
       }),
     nextDue: (jobs) => send({ name: 'nextDue', ...read, perform: () => inner.nextDue(jobs) }),
