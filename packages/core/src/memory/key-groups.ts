@@ -1,13 +1,14 @@
 import type { RunRecord } from '../storage'
 import { claimsBefore } from './claim-order'
-import { Heap } from './heap'
 import type { HeapItem } from './heap'
+import { Line } from './line'
+import { NOWHERE } from './row'
 import type { RunEntry } from './run-entry'
 
 /** The due runs of one job that share a concurrency key and a limit: one stands for all, in claim order. */
 export class KeyedRuns implements HeapItem {
-  position = -1
-  readonly runs = new Heap<RunEntry>(claimsBefore)
+  position = NOWHERE
+  readonly runs = new Line<RunEntry>(claimsBefore)
   readonly jobName: string
   readonly limit: number
 
@@ -29,7 +30,7 @@ interface KeyGroup {
   readonly waiting: Map<string, KeyedRuns>
 }
 
-/** The ready heaps, as the groups see them. */
+/** The ready lines, as the groups see them. */
 interface Candidates {
   add(keyed: KeyedRuns): void
   remove(keyed: KeyedRuns): void

@@ -3,6 +3,7 @@ import { claimsBefore } from './claim-order'
 import { Heap } from './heap'
 import type { HeapItem } from './heap'
 import { KeyGroups } from './key-groups'
+import { Line } from './line'
 import type { Rules } from './rules'
 import type { RunEntry } from './run-entry'
 
@@ -11,15 +12,15 @@ export type Candidate = HeapItem & { readonly head: RunEntry }
 
 interface JobQueue {
   readonly later: Heap<RunEntry>
-  readonly ready: Heap<Candidate>
+  readonly ready: Line<Candidate>
   /** Runs whose time has come, those held up by a concurrency key included. */
   due: number
 }
 
 /**
- * Which run is next. Runs wait by time in `later`, then by claim order in `ready`; those that share a concurrency key
- * wait together behind one candidate that is in `ready` only while a slot is free, so that no number of blocked runs
- * is ever walked.
+ * Which run is next. Runs that are due wait by claim order in `ready`, the others by time in `later` until they are.
+ * Those that share a concurrency key wait together behind one candidate that is in `ready` only while a slot is free,
+ * so that no number of blocked runs is ever walked.
  */
 export class ReadyQueue {
   readonly #jobs = new Map<string, JobQueue>()
@@ -35,11 +36,15 @@ export class ReadyQueue {
     })
   }
 
-  add(entry: RunEntry): void {
+  add(entry: RunEntry, now: Instant): void {
     const { availableAt, status, jobName } = entry.record
     if (availableAt === null || !this.#rules.allowsFrom('claim', status)) return
-    entry.place = 'later'
-    this.#queueOf(jobName).later.push(entry)
+    const queue = this.#queueOf(jobName)
+    if (this.#isDue(entry, now)) this.#addDue(queue, entry)
+    else {
+      entry.place = 'later'
+      queue.later.push(entry)
+    }
   }
 
   remove(entry: RunEntry): void {
@@ -88,20 +93,28 @@ export class ReadyQueue {
 
   #ripen(queue: JobQueue, now: Instant): void {
     for (let entry = queue.later.peek(); entry !== undefined; entry = queue.later.peek()) {
-      const { availableAt, concurrencyKey, concurrencySlot } = entry.record
-      if (!this.#rules.allows('claim', 'due', () => availableAt !== null && availableAt <= now)) return
+      if (!this.#isDue(entry, now)) return
       queue.later.remove(entry)
-      queue.due += 1
-      entry.place = concurrencyKey === null || concurrencySlot !== null ? 'ready' : 'keyed'
-      if (entry.place === 'ready') queue.ready.push(entry)
-      else this.#groups.join(entry)
+      this.#addDue(queue, entry)
     }
+  }
+
+  #isDue({ record: { availableAt } }: RunEntry, now: Instant): boolean {
+    return this.#rules.allows('claim', 'due', () => availableAt !== null && availableAt <= now)
+  }
+
+  #addDue(queue: JobQueue, entry: RunEntry): void {
+    const { concurrencyKey, concurrencySlot } = entry.record
+    queue.due += 1
+    entry.place = concurrencyKey === null || concurrencySlot !== null ? 'ready' : 'keyed'
+    if (entry.place === 'ready') queue.ready.push(entry)
+    else this.#groups.join(entry)
   }
 
   #queueOf(jobName: string): JobQueue {
     let queue = this.#jobs.get(jobName)
     if (queue === undefined) {
-      queue = { later: new Heap(isDueBefore), ready: new Heap(headClaimsBefore), due: 0 }
+      queue = { later: new Heap(isDueBefore), ready: new Line(headClaimsBefore), due: 0 }
       this.#jobs.set(jobName, queue)
     }
     return queue

@@ -3,6 +3,7 @@ import type { Clock } from './clock'
 import type { EndedPlace } from './ended-runs'
 import type { HeapItem } from './heap'
 import { frozenCopy } from './memory'
+import { NOWHERE } from './row'
 import { StepRows } from './step-rows'
 
 /**
@@ -31,7 +32,7 @@ export class RunEntry implements HeapItem {
   keptChildren: Set<RunEntry> | null = null
   endedPlace: EndedPlace | null = null
   place: Place | null = null
-  position = -1
+  position = NOWHERE
 
   constructor(record: RunRecord) {
     this.record = record

@@ -51,7 +51,7 @@ export class RunTable {
     this.#byId.set(record.id, entry)
     if (record.idempotencyKey !== null) this.#byIdempotencyKey.set(idempotencyName(record), entry)
     this.counts.add(record)
-    this.queue.add(entry)
+    this.queue.add(entry, this.#options.clock.now())
     this.#hint(entry.record)
     return entry
   }
@@ -103,7 +103,7 @@ export class RunTable {
     this.queue.moveSlot(before, after)
     if (after.status === 'running') this.running.add(entry)
     else this.running.delete(entry)
-    this.queue.add(entry)
+    this.queue.add(entry, this.#options.clock.now())
     if (before.concurrencySlot !== null && after.concurrencySlot === null) this.#options.hints.noteDue()
   }
 
