@@ -139,3 +139,34 @@ describe('cost of a claim', () => {
     expect(await claimAndEnd(later, 1000)).toBeLessThan(20 * base + 200)
   })
 })
+
+describe('cost of a page, and of a purge that finds little', () => {
+  async function ended(count: number): Promise<MemoryStorage> {
+    const storage = createMemoryStorage({ keepEnded: count })
+    const runs = Array.from({ length: count }, () => newRun())
+    await storage.enqueue(runs)
+    const events = { cancelled: [], requested: [] }
+    for (const { id } of runs) await storage.command({ kind: 'cancel', runId: id, events })
+    return storage
+  }
+
+  async function pageAndPurge(storage: MemoryStorage, rounds: number): Promise<number> {
+    const keepNewest = (await storage.counts({})).cancelled - rounds
+    const started = performance.now()
+    let cursor: RunRecord | undefined
+    for (let round = 0; round < rounds; round++) {
+      const page = await storage.getRuns({ limit: 3, ...(cursor !== undefined && { cursor }) })
+      expect(page.length).toBe(3)
+      cursor = page.at(-1)
+      expect(await storage.purge({ statuses: ['cancelled'], keepNewest, limit: 1 })).toBe(1)
+    }
+    return performance.now() - started
+  }
+
+  it('does not depend on how many runs there are', async () => {
+    const [few, many] = [await ended(1000), await ended(30_000)]
+    const base = await pageAndPurge(few, 200)
+    // Sorting 30,000 runs for each would take a hundred times as long and more.
+    expect(await pageAndPurge(many, 200)).toBeLessThan(5 * base + 200)
+  })
+})

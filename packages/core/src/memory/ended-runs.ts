@@ -1,59 +1,53 @@
+import { Row } from './row'
 import type { RunEntry } from './run-entry'
 
 /**
- * Ended runs in the order of ending, so that the oldest can be dropped. A child stays with its parent until that one
- * has ended too: it may still ask for the output. What left the queue is skipped when it is met.
+ * Ended runs in the order of ending, and which of them may be dropped, oldest first. A child stays with its parent until
+ * that one has ended too: it may still ask for the output.
  */
 export class EndedRuns {
-  #queue: EndedPlace[] = []
-  #start = 0
-  #count = 0
+  readonly #inOrder = new Row<RunEntry>({
+    of: ({ endedPlace }) => endedPlace,
+    set: (entry, place) => {
+      entry.endedPlace = place
+    },
+  })
+  readonly #droppable = new Row<RunEntry>({
+    of: ({ droppablePlace }) => droppablePlace,
+    set: (entry, place) => {
+      entry.droppablePlace = place
+    },
+  })
 
-  get count(): number {
-    return this.#count
+  /** Those that are kept for a parent left out. */
+  get droppableCount(): number {
+    return this.#droppable.size
+  }
+
+  get oldestDroppable(): RunEntry | undefined {
+    return this.#droppable.first
+  }
+
+  oldestFirst(): Iterable<RunEntry> {
+    return this.#inOrder.forwards()
   }
 
   add(entry: RunEntry, liveParent: RunEntry | undefined): void {
-    for (const child of entry.keptChildren ?? []) this.#push(child)
+    this.#inOrder.insert(entry, endedBefore)
+    for (const child of entry.keptChildren ?? []) this.#droppable.append(child)
     entry.keptChildren = null
-    if (liveParent === undefined) this.#push(entry)
+    if (liveParent === undefined) this.#droppable.append(entry)
     else liveParent.keptChildren = (liveParent.keptChildren ?? new Set()).add(entry)
   }
 
   /** The run was removed, or goes on. */
   forget(entry: RunEntry, parent: RunEntry | undefined): void {
     parent?.keptChildren?.delete(entry)
-    if (entry.endedPlace !== null) this.#count -= 1
-    entry.endedPlace = null
-  }
-
-  takeOldest(): RunEntry | undefined {
-    while (this.#start < this.#queue.length) {
-      const place = this.#queue[this.#start]
-      this.#start += 1
-      if (place !== undefined && isTaken(place)) return place.entry
-    }
-    return undefined
-  }
-
-  #push(entry: RunEntry): void {
-    entry.endedPlace = { entry }
-    this.#queue.push(entry.endedPlace)
-    this.#count += 1
-    if (this.#queue.length > 2 * this.#count + 64) this.#compact()
-  }
-
-  #compact(): void {
-    this.#queue = this.#queue.slice(this.#start).filter(isTaken)
-    this.#start = 0
+    this.#inOrder.remove(entry)
+    this.#droppable.remove(entry)
   }
 }
 
-/** A run that ends a second time gets a new place; the old one is empty then. */
-export interface EndedPlace {
-  readonly entry: RunEntry
-}
-
-function isTaken(place: EndedPlace): boolean {
-  return place.entry.endedPlace === place
+function endedBefore({ record: a }: RunEntry, { record: b }: RunEntry): boolean {
+  return a.finishedAt === b.finishedAt ? a.id < b.id : (a.finishedAt ?? '') < (b.finishedAt ?? '')
 }

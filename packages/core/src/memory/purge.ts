@@ -4,13 +4,24 @@ import type { RunEntry } from './run-entry'
 
 /** The oldest go first. */
 export function purge(memory: Memory, params: PurgeParams): number {
-  const ended = [...memory.table.all()].filter((entry) => isInScope(memory, entry, params)).sort(byEnd)
-  const old = ended
-    .slice(0, Math.max(0, ended.length - (params.keepNewest ?? 0)))
-    .filter((entry) => isOldEnough(memory, entry, params))
-  const purged = old.slice(0, params.limit)
-  for (const entry of purged) memory.table.remove(entry)
+  const { table } = memory
+  const purged: RunEntry[] = []
+  const spareCount = countInScope(memory, params) - (params.keepNewest ?? 0)
+  const mostOfAll = Math.min(spareCount, params.limit)
+  if (mostOfAll <= 0) return 0
+  for (const entry of table.ended.oldestFirst()) {
+    if (purged.length >= mostOfAll || !isOldEnough(memory, entry, params)) break
+    if (isInScope(memory, entry, params)) purged.push(entry)
+  }
+  for (const entry of purged) table.remove(entry)
   return purged.length
+}
+
+/** Without looking at them. */
+function countInScope({ table, rules }: Memory, params: PurgeParams): number {
+  const counts = table.counts.sum(params)
+  const statuses = new Set(params.statuses.filter((status) => rules.allowsFrom('remove', status)))
+  return [...statuses].reduce((sum, status) => sum + counts[status], 0)
 }
 
 function isInScope({ rules }: Memory, { record }: RunEntry, { statuses, tenant, jobNames }: PurgeParams): boolean {
@@ -27,10 +38,4 @@ function isOldEnough({ clock }: Memory, { record }: RunEntry, { olderThanMs, bef
   return (
     (olderThanMs === undefined || finishedAt < clock.in(-olderThanMs)) && (before === undefined || finishedAt < before)
   )
-}
-
-function byEnd({ record: a }: RunEntry, { record: b }: RunEntry): number {
-  const aKey = `${a.finishedAt} ${a.id}`
-  const bKey = `${b.finishedAt} ${b.id}`
-  return aKey < bKey ? -1 : aKey > bKey ? 1 : 0
 }

@@ -9,10 +9,12 @@ export function getRun({ table }: Memory, runId: string, scope: Scope = {}): Run
 }
 
 export function getRuns(memory: Memory, query: RunQuery): RunRecord[] {
-  const found = candidates(memory, query).filter((record) => matches(record, query))
-  const { cursor } = query
-  const page = found.filter((record) => cursor === undefined || newestFirst(record, cursor) > 0).sort(newestFirst)
-  return page.slice(0, query.limit ?? page.length).map(copyOf)
+  const page: RunRecord[] = []
+  for (const record of newestFirst(memory, query)) {
+    if (page.length === query.limit) break
+    if (matches(record, query)) page.push(copyOf(record))
+  }
+  return page
 }
 
 export function getSteps({ table, clock }: Memory, runId: string, scope: Scope = {}): StepRecord[] {
@@ -34,9 +36,14 @@ export function nextDue({ table, clock }: Memory, jobs: readonly string[]): Next
   return { runInMs: finiteOrNull(runInMs), leaseInMs: finiteOrNull(leaseInMs), unknownJobs }
 }
 
-function candidates({ table }: Memory, { ids }: RunQuery): RunRecord[] {
-  if (ids === undefined) return Array.from(table.all(), ({ record }) => record)
-  return [...new Set(ids)].flatMap((id) => table.find(id)?.record ?? [])
+/** Those after the cursor, from where it stands on: nothing newer is looked at. */
+function* newestFirst({ table }: Memory, { ids, cursor }: RunQuery): Iterable<RunRecord> {
+  const isWanted = (record: RunRecord) => cursor === undefined || byAge(record, cursor) > 0
+  if (ids === undefined) for (const { record } of table.newestFirst(isWanted)) yield record
+  else {
+    const named = [...new Set(ids)].flatMap((id) => table.find(id)?.record ?? [])
+    yield* named.filter(isWanted).sort(byAge)
+  }
 }
 
 function matches(record: RunRecord, query: RunQuery): boolean {
@@ -54,7 +61,7 @@ function matches(record: RunRecord, query: RunQuery): boolean {
   )
 }
 
-function newestFirst(a: RunCursor, b: RunCursor): number {
+function byAge(a: RunCursor, b: RunCursor): number {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1
   return a.id < b.id ? 1 : a.id > b.id ? -1 : 0
 }

@@ -1,6 +1,5 @@
 import type { EventRecord, Instant, LogRecord, NewRun, RunRecord, SignalRecord } from '../storage'
 import type { Clock } from './clock'
-import type { EndedPlace } from './ended-runs'
 import type { HeapItem } from './heap'
 import { frozenCopy } from './memory'
 import { NOWHERE } from './row'
@@ -30,9 +29,12 @@ export class RunEntry implements HeapItem {
   dedupeKeys: Set<string> | null = null
   /** Ended children that must not be dropped while this run may still ask for them. */
   keptChildren: Set<RunEntry> | null = null
-  endedPlace: EndedPlace | null = null
   place: Place | null = null
   position = NOWHERE
+  /** In the order of creation, of ending, and among those that may be dropped. */
+  createdPlace = NOWHERE
+  endedPlace = NOWHERE
+  droppablePlace = NOWHERE
 
   constructor(record: RunRecord) {
     this.record = record

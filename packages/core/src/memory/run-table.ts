@@ -4,6 +4,8 @@ import type { Clock } from './clock'
 import { EndedRuns } from './ended-runs'
 import type { Hints } from './hints'
 import { ReadyQueue } from './ready-queue'
+import { Row } from './row'
+import type { Places } from './row'
 import type { Rules } from './rules'
 import { RunEntry } from './run-entry'
 import { StatusCounter } from './status-counts'
@@ -22,9 +24,10 @@ export class RunTable {
   readonly running = new Set<RunEntry>()
   readonly counts = new StatusCounter()
   readonly queue: ReadyQueue
+  readonly ended = new EndedRuns()
   readonly #byId = new Map<string, RunEntry>()
   readonly #byIdempotencyKey = new Map<string, RunEntry>()
-  readonly #ended = new EndedRuns()
+  readonly #created = new Row<RunEntry>(CREATED)
   readonly #options: RunTableOptions
 
   constructor(options: RunTableOptions) {
@@ -42,13 +45,19 @@ export class RunTable {
   }
 
   all(): Iterable<RunEntry> {
-    return this.#byId.values()
+    return this.#created.forwards()
+  }
+
+  /** By `createdAt`, then id, beginning where `within` begins to hold. */
+  newestFirst(within: (record: RunRecord) => boolean): Iterable<RunEntry> {
+    return this.#created.backwards(({ record }) => within(record))
   }
 
   insert(record: RunRecord, events: readonly EventTemplate[]): RunEntry {
     const entry = new RunEntry(record)
     entry.record = { ...record, lastEventSequence: this.#append(entry, events) }
     this.#byId.set(record.id, entry)
+    this.#created.insert(entry, wasCreatedBefore)
     if (record.idempotencyKey !== null) this.#byIdempotencyKey.set(idempotencyName(record), entry)
     this.counts.add(record)
     this.queue.add(entry, this.#options.clock.now())
@@ -63,7 +72,7 @@ export class RunTable {
     const after = this.touch(entry, { ...change, lastEventSequence })
     this.#hint(after)
     if (!isEnded(before.status) && isEnded(after.status)) this.#finish(entry)
-    if (isEnded(before.status) && !isEnded(after.status)) this.#ended.forget(entry, this.#parentOf(entry))
+    if (isEnded(before.status) && !isEnded(after.status)) this.ended.forget(entry, this.#parentOf(entry))
     return after
   }
 
@@ -89,10 +98,11 @@ export class RunTable {
     const { record } = entry
     this.queue.remove(entry)
     this.#byId.delete(record.id)
+    this.#created.remove(entry)
     if (this.findByIdempotencyKey(record) === entry) this.#byIdempotencyKey.delete(idempotencyName(record))
     this.counts.remove(record)
     this.running.delete(entry)
-    this.#ended.forget(entry, this.#parentOf(entry))
+    this.ended.forget(entry, this.#parentOf(entry))
     this.#options.hints.noteChanged(record.id)
   }
 
@@ -111,7 +121,7 @@ export class RunTable {
     const parent = this.#parentOf(entry)
     const liveParent = parent === undefined || isEnded(parent.record.status) ? undefined : parent
     if (liveParent !== undefined) this.wake(liveParent, [])
-    this.#ended.add(entry, liveParent)
+    this.ended.add(entry, liveParent)
     this.#drop()
   }
 
@@ -120,8 +130,8 @@ export class RunTable {
   }
 
   #drop(): void {
-    while (this.#ended.count > this.#options.keepEnded) {
-      const oldest = this.#ended.takeOldest()
+    while (this.ended.droppableCount > this.#options.keepEnded) {
+      const oldest = this.ended.oldestDroppable
       if (oldest === undefined) return
       this.remove(oldest)
     }
@@ -141,6 +151,17 @@ export class RunTable {
     this.#options.hints.noteChanged(id)
     if (status === 'pending' && availableAt !== null) this.#options.hints.noteDue()
   }
+}
+
+const CREATED: Places<RunEntry> = {
+  of: ({ createdPlace }) => createdPlace,
+  set: (entry, place) => {
+    entry.createdPlace = place
+  },
+}
+
+function wasCreatedBefore({ record: a }: RunEntry, { record: b }: RunEntry): boolean {
+  return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt
 }
 
 type KeyedRun = Pick<RunRecord, 'tenant' | 'jobName' | 'idempotencyKey'>
