@@ -17,7 +17,7 @@ export function commit(memory: Memory, commits: readonly RunCommit[]): CommitAns
 
 function check(memory: Memory, one: RunCommit): void {
   const entry = memory.table.find(one.lease.runId)
-  if (entry === undefined || !mayCommit(memory, entry, one)) return
+  if (one.steps.length === 0 || entry === undefined || !mayCommit(memory, entry, one)) return
   entry.steps.check(one.steps)
   checkConflicts(
     memory,
@@ -35,7 +35,7 @@ function commitOne(memory: Memory, one: RunCommit): CommitAnswer {
 function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
   const { record } = entry
   for (const step of one.steps) writeStep(memory, entry, step)
-  for (const log of one.logs) entry.logs.push(frozenCopy({ ...log, runId: record.id }))
+  for (const log of one.logs) entry.addLog(frozenCopy({ ...log, runId: record.id }))
   if (one.consumedSignals.length > 0) {
     entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
   }

@@ -18,14 +18,13 @@ export interface LastLease {
 /** Where a run stands in the queue. */
 export type Place = 'later' | 'ready' | 'keyed'
 
+const NONE: readonly never[] = Object.freeze([])
+
 /** All that is kept of one run. `record` is replaced, never written to. */
 export class RunEntry implements HeapItem {
   record: RunRecord
   lease: LastLease | null = null
-  readonly steps = new StepRows()
-  readonly events: EventRecord[] = []
-  readonly logs: LogRecord[] = []
-  signals: readonly SignalRecord[] = []
+  signals: readonly SignalRecord[] = NONE
   dedupeKeys: Set<string> | null = null
   /** Ended children that must not be dropped while this run may still ask for them. */
   keptChildren: Set<RunEntry> | null = null
@@ -35,9 +34,36 @@ export class RunEntry implements HeapItem {
   createdPlace = NOWHERE
   endedPlace = NOWHERE
   droppablePlace = NOWHERE
+  // Made when there is something to put into them: most runs wait without, and none of them is small.
+  #steps: StepRows | null = null
+  #events: EventRecord[] | null = null
+  #logs: LogRecord[] | null = null
 
   constructor(record: RunRecord) {
     this.record = record
+  }
+
+  get steps(): StepRows {
+    this.#steps ??= new StepRows()
+    return this.#steps
+  }
+
+  get events(): readonly EventRecord[] {
+    return this.#events ?? NONE
+  }
+
+  get logs(): readonly LogRecord[] {
+    return this.#logs ?? NONE
+  }
+
+  addEvent(event: EventRecord): void {
+    this.#events ??= []
+    this.#events.push(event)
+  }
+
+  addLog(log: LogRecord): void {
+    this.#logs ??= []
+    this.#logs.push(log)
   }
 
   get head(): RunEntry {
@@ -55,7 +81,7 @@ export function newRecord(run: NewRun, clock: Clock): RunRecord {
     jobName: run.jobName,
     jobVersion: run.jobVersion,
     payload: run.payload,
-    labels: frozenCopy(run.labels),
+    labels: labelsOf(run),
     idempotencyKey: run.idempotencyKey,
     concurrencyKey: run.concurrencyKey,
     concurrencyLimit: run.concurrencyLimit,
@@ -69,6 +95,12 @@ export function newRecord(run: NewRun, clock: Clock): RunRecord {
     createdAt: now,
     updatedAt: now,
   }
+}
+
+const NO_LABELS = Object.freeze({})
+
+function labelsOf({ labels }: NewRun): RunRecord['labels'] {
+  return Object.keys(labels).length === 0 ? NO_LABELS : frozenCopy(labels)
 }
 
 function latest(a: Instant, b: Instant): Instant {

@@ -137,12 +137,13 @@ export class RunTable {
     }
   }
 
-  #append({ record, events }: RunEntry, templates: readonly EventTemplate[]): number {
-    let seq = events.length
+  #append(entry: RunEntry, templates: readonly EventTemplate[]): number {
+    const { id: runId } = entry.record
+    let seq = entry.events.length
     const createdAt: Instant = this.#options.clock.now()
     for (const { type, payload } of templates) {
       seq += 1
-      events.push(Object.freeze({ runId: record.id, seq, type, payload, createdAt }))
+      entry.addEvent(Object.freeze({ runId, seq, type, payload, createdAt }))
     }
     return seq
   }
