@@ -18,18 +18,19 @@ interface AsyncStore<T> {
 
 type AsyncHooks = { readonly AsyncLocalStorage: new <T>() => AsyncStore<T> }
 
-/** Node 20 asks each store ever made at every promise: one has to do for all instances. */
+/** Node 20 asks each store in use at every promise: one has to do for all instances, and is made for the first body. */
 let shared: AsyncStore<object> | undefined
 
 export function createBodyScope<T extends object>(): BodyScope<T> {
   const hooks = builtin<AsyncHooks>('node:async_hooks')
   if (hooks === undefined) return createSynchronousScope()
-  shared ??= new hooks.AsyncLocalStorage<object>()
-  const store = shared as AsyncStore<T>
   return {
-    run: (body, fn) => store.run(body, fn),
-    current: () => store.getStore(),
-    outside: (fn) => store.run(undefined, fn),
+    run(body, fn) {
+      shared ??= new hooks.AsyncLocalStorage<object>()
+      return shared.run(body, fn)
+    },
+    current: () => shared?.getStore() as T | undefined,
+    outside: (fn) => (shared === undefined ? fn() : shared.run(undefined, fn)),
   }
 }
 

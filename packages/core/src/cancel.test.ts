@@ -113,6 +113,19 @@ describe('cancelling a run in progress here', () => {
     expect(await durably.getSteps(run.id)).toMatchObject([{ name: 'stubborn', status: 'completed', output: 'done' }])
   })
 
+  it('has aborted its signal for who asks for it only then', async () => {
+    const gate = createGate()
+    const seen: unknown[] = []
+    const { durably, run } = await bench.perform(async (ctx) => {
+      await gate.opened
+      seen.push(ctx.signal.aborted, ctx.signal.reason)
+    })
+    await durably.cancel(run.id)
+    gate.open()
+    await settled()
+    expect(seen).toMatchObject([true, { code: 'CANCELLED', reason: 'cancelled' }])
+  })
+
   it('gives up a body that ignores its signal after 5 s, and goes on with the next run', async () => {
     const { durably, job, run, now } = await bench.perform((ctx) => ctx.run('deaf', forever))
     await durably.cancel(run.id)

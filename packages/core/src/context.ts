@@ -86,7 +86,9 @@ export function createContext(scope: StepScope): JobContext {
     jobName: run.jobName,
     attempt: run.attempt,
     tries: triesOf(run, true),
-    signal: scope.interruption.signal,
+    get signal() {
+      return scope.interruption.signal
+    },
     get log() {
       const body = scope.bodyScope.current()
       return scope.logFor(body?.scope === scope ? body.stepName : null)

@@ -6,6 +6,7 @@ import type { InterruptionReason } from './errors'
 import { createInterruption, type Interruption } from './interruption'
 import type { LeaseKeeper } from './lease'
 import { conclude, encodeOutput, type Conclusion } from './outcome'
+import type { RunInfo } from './plugin'
 import { refuseSpent } from './retry'
 import { RunWriter } from './run-writer'
 import { NO_ATTEMPT } from './step-row'
@@ -39,7 +40,7 @@ export function startExecution(params: ExecutionParams): Execution {
   const hold = { lost: false, finishing: false }
   const openCalls: StepScope['openCalls'] = new Map()
   const suspension = new Suspension(engine.environment.clock, openCalls, run.wakes)
-  interruption.signal.addEventListener('abort', () => suspension.interrupt(), { once: true })
+  interruption.onInterrupt(() => suspension.interrupt())
 
   function noteAnswer(answer: CommitAnswer | RenewAnswer): void {
     if (!answer.kept) {
@@ -207,7 +208,15 @@ async function perform(execution: RunningExecution, scope: StepScope): Promise<C
 /** The job function with everything that belongs to it: steps that nobody awaited, and the check of its output. */
 async function settleJob({ engine, run, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
   const payload = decodeValue(run.payload)
-  const info = { runId: run.id, jobName: run.jobName, payload, attempt: run.attempt, signal: interruption.signal }
+  const info: RunInfo = {
+    runId: run.id,
+    jobName: run.jobName,
+    payload,
+    attempt: run.attempt,
+    get signal() {
+      return interruption.signal
+    },
+  }
   const job = engine.jobs.get(run.jobName)
   try {
     refuseSpent(job?.retry ?? null, run)
@@ -218,19 +227,15 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
     await openCallsSettled(scope)
     return await encodeOutput(engine, run.jobName, value)
   } catch (error) {
-    return isOwnInterruption(error, interruption) ? { kind: 'abandoned' } : { kind: 'threw', error }
+    return interruption.isCause(error) ? { kind: 'abandoned' } : { kind: 'threw', error }
   }
-}
-
-function isOwnInterruption(error: unknown, interruption: Interruption): boolean {
-  return interruption.signal.aborted && error === interruption.signal.reason
 }
 
 /** After a shutdown the job function waits for ever on its next ctx call: it is enough that no body is running. */
 async function abandonment({ engine, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
   const interrupted = new Promise<void>((resolve) => {
-    if (interruption.signal.aborted) resolve()
-    else interruption.signal.addEventListener('abort', () => resolve(), { once: true })
+    if (interruption.reason() === null) interruption.onInterrupt(resolve)
+    else resolve()
   })
   await interrupted
   if (interruption.reason() === 'shutdown') {

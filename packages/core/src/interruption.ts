@@ -8,6 +8,8 @@ export const GRACE_MS = 5000
 /** The end of an execution that the job function did not choose. The first reason stays. */
 export interface Interruption {
   readonly signal: AbortSignal
+  /** Calls `fn` when interrupted, before the signal aborts. */
+  onInterrupt(fn: () => void): void
   reason(): InterruptionReason | null
   interrupt(reason: InterruptionReason, graceMs?: number): void
   /** The job function has returned: ctx does nothing any more. */
@@ -16,6 +18,8 @@ export interface Interruption {
   readonly expired: Promise<void>
   /** The error that says why. */
   cause(): InterruptionError
+  /** Whether somebody just threw that error on. */
+  isCause(error: unknown): boolean
   /** What a ctx call of an interrupted execution does: rejects, or never settles when nobody is left to care. */
   refuse(): Promise<never>
   /** Nothing is left to expire. */
@@ -27,36 +31,52 @@ interface NodeEvents {
 }
 
 export function createInterruption(clock: Clock, runId: string): Interruption {
-  const controller = new AbortController()
-  // All bodies of an execution share one signal, and Node takes eleven who listen for a leak.
-  builtin<NodeEvents>('node:events')?.setMaxListeners(0, controller.signal)
+  // Made for who asks for the signal: most jobs do not, and it costs more than all the rest of an interruption.
+  let controller: AbortController | null = null
   let reason: InterruptionReason | null = null
+  let cause: InterruptionError | null = null
+  const listeners: (() => void)[] = []
   let callOff: () => void = () => {}
   let expire: () => void = () => {}
   const expired = new Promise<void>((resolve) => {
     expire = resolve
   })
   return {
-    signal: controller.signal,
+    get signal() {
+      controller ??= createController(cause)
+      return controller.signal
+    },
+    onInterrupt: (fn) => void listeners.push(fn),
     expired,
     reason: () => reason,
     interrupt(given, graceMs = GRACE_MS) {
       if (reason !== null) return
       reason = given
+      cause = new InterruptionError(given, runId)
       callOff = clock.schedule(graceMs, expire)
-      controller.abort(new InterruptionError(given, runId))
+      for (const listener of listeners) listener()
+      controller?.abort(cause)
     },
     end() {
       reason ??= 'ended'
     },
-    cause: () => (controller.signal.reason as InterruptionError | undefined) ?? new InterruptionError('ended', runId),
+    cause: () => cause ?? new InterruptionError('ended', runId),
+    isCause: (error) => cause !== null && error === cause,
     refuse() {
       // Another process goes on where this one stops: the job must not take its own shutdown for an error.
       if (reason === 'shutdown' || reason === 'ended') return new Promise<never>(() => {})
-      return Promise.reject(controller.signal.reason)
+      return Promise.reject(cause)
     },
     dispose: () => callOff(),
   }
+}
+
+function createController(cause: InterruptionError | null): AbortController {
+  const controller = new AbortController()
+  // All bodies of an execution share one signal, and Node takes eleven who listen for a leak.
+  builtin<NodeEvents>('node:events')?.setMaxListeners(0, controller.signal)
+  if (cause !== null) controller.abort(cause)
+  return controller
 }
 
 /** Settles as `work` does, or rejects with the reason as soon as the signal aborts. */

@@ -1,13 +1,13 @@
 import { commonTransaction, enqueueIn } from './caller-transaction'
 import type { JobDefinition } from './define-job'
-import { recorded, troubleDelayMs, type Engine } from './engine'
+import { isWatched, recorded, troubleDelayMs, type Engine } from './engine'
 import { ConflictError, DurablyError, InvalidOptionError, refuseBadText, UnknownOutcomeError } from './errors'
 import { toInstant } from './environment'
 import type { EventInput } from './events'
 import { toRun, type TriggeredRun } from './run'
 import { parseWith } from './schema'
 import type { EnqueueAnswer, NewRun } from './storage'
-import { encodeValue } from './values'
+import { decodeValue, encodeValue } from './values'
 
 /** How and when a run may run. */
 export interface TriggerOptions {
@@ -166,7 +166,8 @@ async function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<r
 function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRun): void {
   const ids = { runId: run.id, jobName: run.jobName }
   if (created) {
-    const event: EventInput = { type: 'run:trigger', ...ids, payload: toRun(run).payload }
+    const payload = isWatched(engine, 'run:trigger') ? decodeValue(run.payload) : undefined
+    const event: EventInput = { type: 'run:trigger', ...ids, payload }
     engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
     return
   }
