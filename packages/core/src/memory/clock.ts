@@ -23,7 +23,7 @@ export function createClock(readNow: () => number): Clock {
       nowMs = Math.floor(readNow())
     },
     now: () => textOfNow(nowMs),
-    in: (ms) => textOfLater(nowMs + Math.floor(ms)),
+    in: (ms) => (ms === 0 ? textOfNow(nowMs) : textOfLater(nowMs + Math.floor(ms))),
     until: (instant) => Math.max(0, Date.parse(instant) - nowMs),
   }
 }

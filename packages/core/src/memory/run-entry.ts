@@ -92,6 +92,7 @@ export function newRecord(run: NewRun, clock: Clock): RunRecord {
     parentRunId: run.parentRunId,
     scheduleId: run.scheduleId,
     scheduledFor: run.scheduledFor,
+    lastEventSequence: run.events.length,
     createdAt: now,
     updatedAt: now,
   }

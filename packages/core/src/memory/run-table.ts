@@ -10,7 +10,11 @@ import type { Rules } from './rules'
 import { RunEntry } from './run-entry'
 import { StatusCounter } from './status-counts'
 
-export type RunChange = Partial<Omit<RunRecord, 'id' | 'tenant' | 'jobName' | 'version' | 'updatedAt'>>
+export type RunChange = Partial<
+  Omit<RunRecord, 'id' | 'tenant' | 'jobName' | 'version' | 'updatedAt' | 'lastEventSequence'>
+>
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 interface RunTableOptions {
   readonly rules: Rules
@@ -55,7 +59,7 @@ export class RunTable {
 
   insert(record: RunRecord, events: readonly EventTemplate[]): RunEntry {
     const entry = new RunEntry(record)
-    entry.record = { ...record, lastEventSequence: this.#append(entry, events) }
+    this.#append(entry, events)
     this.#byId.set(record.id, entry)
     this.#created.insert(entry, wasCreatedBefore)
     if (record.idempotencyKey !== null) this.#byIdempotencyKey.set(idempotencyName(record), entry)
@@ -68,8 +72,8 @@ export class RunTable {
   /** The one way a run changes. Ending it wakes its parent in the same write. */
   change(entry: RunEntry, change: RunChange, events: readonly EventTemplate[]): RunRecord {
     const before = entry.record
-    const lastEventSequence = this.#append(entry, events)
-    const after = this.touch(entry, { ...change, lastEventSequence })
+    this.#append(entry, events)
+    const after = this.touch(entry, change)
     this.#hint(after)
     if (!isEnded(before.status) && isEnded(after.status)) this.#finish(entry)
     if (isEnded(before.status) && !isEnded(after.status)) this.ended.forget(entry, this.#parentOf(entry))
@@ -80,7 +84,10 @@ export class RunTable {
   touch(entry: RunEntry, change: RunChange): RunRecord {
     const { clock } = this.#options
     const before = entry.record
-    const after = Object.assign({ ...before }, change, { version: before.version + 1, updatedAt: clock.now() })
+    const after: Writable<RunRecord> = Object.assign({ ...before }, change)
+    after.version += 1
+    after.updatedAt = clock.now()
+    after.lastEventSequence = entry.events.length
     this.counts.move(before, after)
     if (isPlacedAlike(before, after)) entry.record = after
     else this.#replace(entry, after)
@@ -137,7 +144,7 @@ export class RunTable {
     }
   }
 
-  #append(entry: RunEntry, templates: readonly EventTemplate[]): number {
+  #append(entry: RunEntry, templates: readonly EventTemplate[]): void {
     const { id: runId } = entry.record
     let seq = entry.events.length
     const createdAt: Instant = this.#options.clock.now()
@@ -145,7 +152,6 @@ export class RunTable {
       seq += 1
       entry.addEvent(Object.freeze({ runId, seq, type, payload, createdAt }))
     }
-    return seq
   }
 
   #hint({ id, status, availableAt }: RunRecord): void {

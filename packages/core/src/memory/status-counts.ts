@@ -70,7 +70,7 @@ function addTo(sum: Counts, counts: Counts): void {
 }
 
 function groupName({ tenant, jobName }: { readonly tenant: string; readonly jobName: string }): string {
-  return JSON.stringify([tenant, jobName])
+  return `${tenant.length}:${tenant}${jobName}`
 }
 
 function noCounts(): Counts {
