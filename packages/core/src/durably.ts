@@ -75,8 +75,8 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions {
   /** Looks for runs now. Call it when a tab becomes visible or a machine resumes: leases are checked too. */
   wake(): void
   /**
-   * This instance takes no more runs of the job, until `resumeJob()`: those that it has go on, others can be triggered
-   * and wait. Other processes are not told.
+   * This instance claims no more runs of the job, until `resumeJob()`: what it has, or is claiming at this moment, goes
+   * on; others can be triggered and wait. Other processes are not told.
    */
   pauseJob(jobName: string): void
   /** Takes runs of the job again, at once. */
