@@ -1,36 +1,13 @@
 import { createDurably as createOnStorage, InvalidOptionError } from '@coji/durably-core'
 import type { Durably, DurablyOptions, JobHandle, JobOptions, Plugin, StandardSchema } from '@coji/durably-core'
-import {
-  createKyselyStorage,
-  type Durability,
-  type DurablyDatabase,
-  type KyselyStorage,
-} from '@coji/durably-storage-kysely'
-import type { Dialect, Kysely, Transaction } from 'kysely'
+import type { DurablyDatabase, KyselyStorage } from '@coji/durably-storage-kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { SqlJobContext } from './sql-job-context'
+import { createSqlStorage, placesIn, type SqlDatabase } from './sql-storage'
 
 /** An instance on a SQL database. Everything of core's `DurablyOptions` applies, with a database for `storage`. */
-export type DatabaseOptions<DB = DurablyDatabase> = Omit<DurablyOptions, 'storage'> & {
-  /** Before each table name. Default `durably_`. */
-  readonly tablePrefix?: string | undefined
-  /**
-   * On SQLite `safe` (the default): an acknowledged commit survives a power cut. `fast`: it survives the end of the
-   * process. On Postgres the server decides.
-   */
-  readonly durability?: Durability | undefined
-  readonly storage?: undefined
-} & (
-    | {
-        /** A Kysely dialect for SQLite or Postgres, or what `libsql()`, `betterSqlite3()`, `sqlocal()` or `postgres()` returns. */
-        readonly dialect: Dialect
-        readonly db?: undefined
-      }
-    | {
-        /** The application's own Kysely instance. `close()` leaves it open. */
-        readonly db: Kysely<DB>
-        readonly dialect?: undefined
-      }
-  )
+export type DatabaseOptions<DB = DurablyDatabase> = Omit<DurablyOptions, 'storage'> &
+  SqlDatabase<DB> & { readonly storage?: undefined }
 
 /** An instance that shows its database. */
 export interface SqlDurably<DB = DurablyDatabase> extends Durably {
@@ -63,18 +40,12 @@ export function createDurably<DB>(options: DatabaseOptions<DB> | DurablyOptions)
   refuseMixture(options)
   if (options.storage !== undefined) return createOnStorage(options)
   const { tablePrefix, durability, dialect, db, ...engine } = options
-  const storage = createKyselyStorage<DB>({
-    ...(dialect === undefined ? { db } : { dialect }),
-    ...(tablePrefix !== undefined && { tablePrefix }),
-    ...(durability !== undefined && { durability }),
-  })
+  const storage = createSqlStorage<DB>(options)
   return Object.assign(createOnStorage({ ...engine, storage }), { db: storage.db })
 }
 
-const PLACES = ['dialect', 'db', 'storage'] as const
-
-function refuseMixture(options: Partial<Record<(typeof PLACES)[number], unknown>>): void {
-  const given = PLACES.filter((name) => options[name] !== undefined)
+function refuseMixture(options: Parameters<typeof placesIn>[0]): void {
+  const given = placesIn(options)
   if (given.length === 1) return
   const found = given.length === 0 ? 'none of them' : given.join(' and ')
   throw new InvalidOptionError(`createDurably() takes a dialect, a db or a storage, and was given ${found}.`)

@@ -1,0 +1,8 @@
+export { DuplicateHandlerError, QueueStoppedError, UnknownTaskTypeError } from './errors'
+export type { TaskBody, TaskContext, TaskHandler, TaskOptions } from './handler'
+export type { KeepLimits, RetryDelay, TaskQueueOptions } from './options'
+export { TASK_STATES, type EndedTaskState, type Task, type TaskState } from './task'
+export { TASK_EVENT_TYPES, type TaskEvent, type TaskEventType } from './task-events'
+export type { TaskLogger } from './task-log'
+export { createTaskQueue, type EnqueuedTask, type EnqueueItem, type EnqueueOptions, type TaskQueue } from './task-queue'
+export type { TaskAccess, TaskCounts, TaskFilter, TaskPurge } from './tasks'

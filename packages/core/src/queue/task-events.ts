@@ -1,0 +1,175 @@
+import { InvalidOptionError, type Clock, type Durably } from '../index'
+import { attemptsOf, taskTypeOf } from './task'
+
+interface OfTask {
+  readonly taskId: string
+  readonly taskType: string
+}
+
+interface OfAttempt extends OfTask {
+  /** Which execution of the task, from 1. */
+  readonly attempt: number
+}
+
+interface EventFields {
+  /** It is in the queue: new, by `redrive()`, given back by a worker that stops, or taken from one that died. */
+  enqueued: OfTask & { readonly cause: 'new' | 'redriven' | 'released' | 'recovered' }
+  started: OfAttempt
+  succeeded: OfAttempt & { readonly durationMs: number }
+  /** An attempt failed; `retry_scheduled` or `dead` follows. */
+  failed: OfAttempt & { readonly error: string; readonly durationMs: number }
+  retry_scheduled: OfAttempt & { readonly error: string; readonly backoffMs: number; readonly nextRunAt: string }
+  dead: OfTask & { readonly attempts: number; readonly error: string }
+}
+
+/** The `type` of a task's event. */
+export type TaskEventType = keyof EventFields
+
+/** What happens to tasks, as far as this queue object does or sees it. */
+export type TaskEvent<T extends TaskEventType = TaskEventType> = {
+  [Type in T]: { readonly type: Type; readonly timestamp: string } & EventFields[Type]
+}[T]
+
+const EVERY_TYPE: Readonly<Record<TaskEventType, true>> = {
+  enqueued: true,
+  started: true,
+  succeeded: true,
+  failed: true,
+  retry_scheduled: true,
+  dead: true,
+}
+
+/** Every event of a task there is. */
+export const TASK_EVENT_TYPES = Object.keys(EVERY_TYPE) as readonly TaskEventType[]
+
+type Listener = (event: never) => unknown
+
+/** An event without what it has of its run. */
+type Bare<T extends TaskEventType = TaskEventType> = T extends unknown
+  ? Omit<TaskEvent<T>, 'taskId' | 'taskType' | 'timestamp'>
+  : never
+
+/** The part of an event of a run that all of them have. */
+interface OfRun {
+  readonly runId: string
+  readonly jobName: string
+  readonly timestamp: string
+}
+
+interface Attempt {
+  readonly attempt: number
+  readonly startedAt: number
+}
+
+/** Says of tasks what the engine says of their runs. */
+export class TaskEvents {
+  readonly #durably: Durably
+  readonly #clock: Clock
+  readonly #listeners = new Map<TaskEventType, readonly Listener[]>()
+  /** Those in progress here. */
+  readonly #attempts = new Map<string, Attempt>()
+
+  constructor(durably: Durably, clock: Clock) {
+    this.#durably = durably
+    this.#clock = clock
+    durably.on('run:trigger', (run) => this.#enqueued(run, 'new'))
+    durably.on('run:release', (run) => this.#enqueued(run, 'released'))
+    durably.on('run:recover', (run) => this.#enqueued(run, 'recovered'))
+    durably.on('run:complete', (run) => this.#succeeded(run))
+    durably.on('run:fail', (run) => this.#died(run, run.error))
+    durably.on('run:retry', ({ byHand, error, delayMs, ...run }) =>
+      byHand ? this.#enqueued(run, 'redriven') : this.#retries(run, error ?? '', delayMs ?? 0),
+    )
+    durably.on('run:cancel', (run) => this.#cancelled(run, run.requested))
+    durably.on('worker:lease-lost', ({ runId }) => this.#attempts.delete(runId))
+  }
+
+  on<T extends TaskEventType>(type: T, listener: (event: TaskEvent<T>) => void): () => void {
+    if (!TASK_EVENT_TYPES.includes(type)) throw new InvalidOptionError(`There is no event "${type}" of a task.`)
+    if (typeof listener !== 'function') throw new InvalidOptionError(`A listener of "${type}" must be a function.`)
+    const others = () => this.#listeners.get(type) ?? []
+    // Of its own, so that the same function can listen twice.
+    const added: Listener = (event: never) => listener(event)
+    this.#listeners.set(type, [...others(), added])
+    return () =>
+      void this.#listeners.set(
+        type,
+        others().filter((each) => each !== added),
+      )
+  }
+
+  /** The handler is about to be called. */
+  started({ taskId, taskType, attempt }: OfAttempt): void {
+    this.#attempts.set(taskId, { attempt, startedAt: this.#clock.monotonic() })
+    this.#emit({ type: 'started', taskId, taskType, attempt, timestamp: toText(this.#clock.now()) })
+  }
+
+  #enqueued(run: OfRun, cause: TaskEvent<'enqueued'>['cause']): void {
+    this.#attempts.delete(run.runId)
+    this.#tell(run, { type: 'enqueued', cause })
+  }
+
+  #succeeded(run: OfRun): void {
+    const ended = this.#takeAttempt(run)
+    if (ended !== null) this.#tell(run, { type: 'succeeded', ...ended })
+  }
+
+  #retries(run: OfRun, error: string, backoffMs: number): void {
+    const ended = this.#takeAttempt(run)
+    if (ended === null) return
+    const { attempt } = ended
+    const nextRunAt = toText(Date.parse(run.timestamp) + backoffMs)
+    this.#tell(run, { type: 'failed', ...ended, error })
+    this.#tell(run, { type: 'retry_scheduled', attempt, error, backoffMs, nextRunAt })
+  }
+
+  #died(run: OfRun, error: string): void {
+    const ended = this.#takeAttempt(run)
+    if (ended === null) return void this.#diedUnseen(run, error)
+    this.#tell(run, { type: 'failed', ...ended, error })
+    this.#tell(run, { type: 'dead', attempts: ended.attempt, error })
+  }
+
+  /** Its worker was lost once too often: how often, only its record knows. */
+  async #diedUnseen(run: OfRun, error: string): Promise<void> {
+    const record = await this.#durably.getRun(run.runId).catch(() => null)
+    const attempts = record === null ? 0 : attemptsOf(record)
+    this.#tell(run, { type: 'dead', attempts, error })
+  }
+
+  /** One that was waiting was removed. */
+  #cancelled(run: OfRun, isRequested: boolean): void {
+    if (!isRequested && this.#attempts.has(run.runId)) this.#died(run, 'The task was cancelled.')
+  }
+
+  #takeAttempt({ runId }: OfRun) {
+    const attempt = this.#attempts.get(runId)
+    if (attempt === undefined) return null
+    this.#attempts.delete(runId)
+    return { attempt: attempt.attempt, durationMs: Math.round(this.#clock.monotonic() - attempt.startedAt) }
+  }
+
+  #tell({ runId, jobName, timestamp }: OfRun, event: Bare): void {
+    const taskType = taskTypeOf(jobName)
+    if (taskType !== null) this.#emit({ ...event, taskId: runId, taskType, timestamp })
+  }
+
+  #emit(event: TaskEvent): void {
+    for (const listener of this.#listeners.get(event.type) ?? []) {
+      try {
+        const result = listener(event as never)
+        if (result instanceof Promise) result.catch((error: unknown) => this.#reportListener(error, event))
+      } catch (error) {
+        this.#reportListener(error, event)
+      }
+    }
+  }
+
+  #reportListener(error: unknown, { type }: TaskEvent): void {
+    this.#durably.reportError(error, `listener of ${type}`)
+  }
+}
+
+function toText(ms: number): string {
+  return new Date(ms).toISOString()
+}

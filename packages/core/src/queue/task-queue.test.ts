@@ -1,0 +1,336 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { settled } from '../testing/fake-clock'
+import { createBench, createFaulty, createGate, createMortal, type Bench } from '../testing/test-bench'
+import type { Storage } from '../index'
+import { createTaskQueue, type TaskEvent, type TaskQueue, type TaskQueueOptions, TASK_EVENT_TYPES } from './index'
+
+let bench: Bench
+const opened: TaskQueue[] = []
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(async () => {
+  const stopping = Promise.all(opened.splice(0).map((queue) => queue.stop({ timeout: 0 })))
+  await bench.clock.advance(30_000)
+  await stopping
+  await bench.close()
+})
+
+function open(options: Partial<TaskQueueOptions> = {}, storage: Storage = bench.storage): TaskQueue {
+  const environment = { clock: bench.clock, random: () => 0.5 }
+  const queue = createTaskQueue({ storage, logger: null, environment, ...options })
+  opened.push(queue)
+  return queue
+}
+
+function recordEvents(queue: TaskQueue): TaskEvent[] {
+  const events: TaskEvent[] = []
+  for (const type of TASK_EVENT_TYPES) queue.on(type, (event) => events.push(event))
+  return events
+}
+
+const fail = () => Promise.reject(new Error('no luck'))
+
+describe('retries', () => {
+  it('come at random up to 1 s, 2 s, 4 s … unless the queue or the type says otherwise', async () => {
+    const queue = open()
+    const backoffs: Record<string, number[]> = { usual: [], own: [] }
+    queue.on('retry_scheduled', ({ taskType, backoffMs }) => backoffs[taskType]?.push(backoffMs))
+    queue.register('usual', fail)
+    queue.register('own', { retry: 7000, maxAttempts: 3 }, fail)
+    queue.start()
+    await queue.enqueue('usual', null)
+    await queue.enqueue('own', null)
+    await bench.clock.advance(60_000)
+    expect(backoffs).toEqual({ usual: [500, 1000, 2000, 4000], own: [7000, 7000] })
+    expect(await queue.countsByState()).toMatchObject({ dead: 2 })
+  })
+
+  it('begin when they are due, to the millisecond, and not before', async () => {
+    const queue = open({ retry: 123_456 })
+    const begun: number[] = []
+    queue.register('flaky', () => {
+      begun.push(bench.clock.monotonic())
+      return fail()
+    })
+    queue.start()
+    const { id } = await queue.enqueue('flaky', null)
+    await bench.clock.advance(123_455)
+    expect(begun).toHaveLength(1)
+    expect(await queue.status(id)).toMatchObject({ state: 'retry_scheduled' })
+    await bench.clock.advance(1)
+    expect(begun).toEqual([0, 123_456])
+  })
+})
+
+describe('a worker that dies', () => {
+  it('costs the task an attempt, and never gives it more than maxAttempts', async () => {
+    const attempts: number[] = []
+    for (let life = 1; life <= 4; life++) {
+      const mortal = createMortal(bench.storage)
+      const queue = open({ maxAttempts: 3 }, mortal.storage)
+      queue.register('heavy', (_payload, { attempt }) => {
+        attempts.push(attempt)
+        return new Promise(() => {})
+      })
+      queue.start()
+      if (life === 1) await queue.enqueue('heavy', null)
+      await bench.clock.advance(1000)
+      mortal.kill()
+      await bench.clock.advance(40_000)
+    }
+    const queue = open({ maxAttempts: 3 })
+    const events = recordEvents(queue)
+    queue.register('heavy', () => attempts.push(Number.NaN))
+    queue.start()
+    await bench.clock.advance(60_000)
+    expect(attempts).toEqual([1, 2, 3])
+    expect(await queue.list()).toMatchObject([
+      { state: 'dead', attempts: 3, lastError: expect.stringContaining('lost') },
+    ])
+    expect(events.map(({ type }) => type)).not.toContain('started')
+  })
+
+  it('leaves the task queued again, which says so', async () => {
+    const mortal = createMortal(bench.storage)
+    const dying = open({}, mortal.storage)
+    dying.register('heavy', () => new Promise(() => {}))
+    dying.start()
+    const { id } = await dying.enqueue('heavy', null)
+    await bench.clock.advance(1000)
+    mortal.kill()
+    const queue = open()
+    queue.register('heavy', () => {})
+    queue.pause()
+    const events = recordEvents(queue)
+    queue.start()
+    await bench.clock.advance(40_000)
+    expect(await queue.status(id)).toMatchObject({ state: 'queued', attempts: 1, lastError: 'Its worker was lost.' })
+    expect(events).toMatchObject([{ type: 'enqueued', taskId: id, cause: 'recovered' }])
+    queue.resume()
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded', attempts: 2 })
+  })
+
+  it('that was only away records nothing when its handler throws at last', async () => {
+    const gate = createGate()
+    const faulty = createFaulty(bench.storage)
+    const away = open({}, faulty.storage)
+    const said = recordEvents(away)
+    away.register('slow', () => gate.opened)
+    away.start()
+    const { id } = await away.enqueue('slow', null)
+    await settled()
+    faulty.fail()
+    const queue = open()
+    queue.register('slow', () => {})
+    queue.start()
+    await bench.clock.advance(40_000)
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded', attempts: 2 })
+    faulty.heal()
+    gate.fail(new Error('too late'))
+    await bench.clock.advance(10_000)
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded', attempts: 2, lastError: null })
+    expect(said.map(({ type }) => type)).toEqual(['enqueued', 'started'])
+  })
+})
+
+describe('a rate limit', () => {
+  it('lets so many tasks of a type begin in any stretch of time', async () => {
+    const queue = open({ concurrency: 10 })
+    const begun: number[] = []
+    queue.register('mail', { rateLimit: { max: 3, per: 10_000 } }, () => begun.push(bench.clock.monotonic()))
+    queue.start()
+    await queue.enqueueMany(
+      'mail',
+      Array.from({ length: 7 }, () => ({ payload: null })),
+    )
+    await bench.clock.advance(60_000)
+    expect(begun).toEqual([0, 0, 0, 10_000, 10_000, 10_000, 20_000])
+  })
+})
+
+describe('what is kept', () => {
+  it('goes when it is too old, or more than its state keeps, and the counts say so', async () => {
+    const queue = open({ keep: { succeeded: { age: 50_000, count: 2 }, dead: { age: Number.POSITIVE_INFINITY } } })
+    queue.register('pass', () => {})
+    queue.register('die', { maxAttempts: 1 }, fail)
+    queue.start()
+    for (let n = 0; n < 5; n++) await queue.enqueue('pass', n)
+    const dead = await queue.enqueue('die', null)
+    await bench.clock.advance(6000)
+    expect(await queue.countsByState()).toMatchObject({ succeeded: 2, dead: 1 })
+    expect((await queue.list({ state: 'succeeded' })).map(({ payload }) => payload)).toEqual([4, 3])
+    await bench.clock.advance(60_000)
+    expect(await queue.countsByState()).toEqual({ queued: 0, running: 0, retry_scheduled: 0, succeeded: 0, dead: 1 })
+    await bench.clock.advance(600_000)
+    expect(await queue.list()).toMatchObject([{ id: dead.id }])
+  })
+
+  it('is no more than a batch beyond its count, without waiting for the next look', async () => {
+    const queue = open({ concurrency: 100, keep: { succeeded: { count: 10 } } })
+    queue.register('pass', () => {})
+    queue.start()
+    await queue.enqueueMany(
+      'pass',
+      Array.from({ length: 2500 }, () => ({ payload: null })),
+    )
+    while ((await queue.countsByState()).queued > 0) await settled()
+    expect((await queue.countsByState()).succeeded).toBeLessThanOrEqual(1010)
+  })
+
+  it('is looked after only while the queue is started', async () => {
+    const queue = open({ keep: { succeeded: { count: 0 } } })
+    queue.register('pass', () => {})
+    queue.start()
+    await queue.enqueue('pass', null)
+    await settled()
+    await queue.stop()
+    await bench.clock.advance(86_400_000)
+    expect(await queue.countsByState()).toMatchObject({ succeeded: 1 })
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('survives trouble of the storage', async () => {
+    const faulty = createFaulty(bench.storage)
+    const lines: string[] = []
+    const logger = { info: () => {}, warn: () => {}, error: (message: string) => lines.push(message) }
+    const queue = open({ logger, keep: { succeeded: { count: 0 } } }, faulty.storage)
+    queue.register('pass', () => {})
+    queue.start()
+    await queue.enqueue('pass', null)
+    await settled()
+    faulty.fail('purge')
+    await bench.clock.advance(60_000)
+    expect(lines).toEqual(['durably: retention:'])
+    faulty.heal()
+    await bench.clock.advance(60_000)
+    expect(await queue.countsByState()).toMatchObject({ succeeded: 0 })
+  })
+})
+
+describe('a queue whose database is away at first', () => {
+  it('starts when it is there', async () => {
+    const faulty = createFaulty(bench.storage)
+    faulty.fail('migrate')
+    const queue = open({}, faulty.storage)
+    queue.register('pass', () => {})
+    queue.start()
+    await expect(queue.enqueue('pass', null)).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    await bench.clock.advance(5000)
+    faulty.heal()
+    await bench.clock.advance(1000)
+    const { id } = await queue.enqueue('pass', null)
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded' })
+  })
+
+  it('does not start when it was stopped meanwhile', async () => {
+    const faulty = createFaulty(bench.storage)
+    faulty.fail('migrate')
+    const queue = open({}, faulty.storage)
+    queue.register('pass', () => {})
+    queue.start()
+    await settled()
+    await queue.stop()
+    faulty.heal()
+    await bench.clock.advance(5000)
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+})
+
+describe('the logger', () => {
+  it('gets one line for each event, and those of handlers', async () => {
+    const lines: unknown[][] = []
+    const log = (level: string) => (message: string, fields: object) => void lines.push([level, message, fields])
+    const queue = open({ logger: { info: log('info'), warn: log('warn'), error: log('error') }, retry: 1000 })
+    queue.register('note', { maxAttempts: 2 }, (_payload, ctx) => {
+      ctx.log.info('looking', { at: 'it' })
+      return fail()
+    })
+    queue.start()
+    const { id } = await queue.enqueue('note', null)
+    await bench.clock.advance(10_000)
+    const ofTask = { taskId: id, taskType: 'note', timestamp: expect.any(String) as string }
+    expect(lines).toEqual([
+      ['info', 'task enqueued', { event: 'enqueued', ...ofTask, cause: 'new' }],
+      ['info', 'task started', { event: 'started', ...ofTask, attempt: 1 }],
+      ['info', 'looking', { taskId: id, data: { at: 'it' } }],
+      ['warn', 'task failed', { event: 'failed', ...ofTask, attempt: 1, error: 'no luck', durationMs: 0 }],
+      [
+        'warn',
+        'task retry_scheduled',
+        {
+          event: 'retry_scheduled',
+          ...ofTask,
+          attempt: 1,
+          error: 'no luck',
+          backoffMs: 1000,
+          nextRunAt: '2030-01-01T00:00:01.000Z',
+        },
+      ],
+      ['info', 'task started', { event: 'started', ...ofTask, attempt: 2 }],
+      ['info', 'looking', { taskId: id, data: { at: 'it' } }],
+      ['warn', 'task failed', { event: 'failed', ...ofTask, attempt: 2, error: 'no luck', durationMs: 0 }],
+      ['error', 'task dead', { event: 'dead', ...ofTask, attempts: 2, error: 'no luck' }],
+    ])
+  })
+})
+
+describe('a listener', () => {
+  it('that throws or rejects disturbs nobody, and is reported', async () => {
+    const errors: unknown[] = []
+    const logger = { info: () => {}, warn: () => {}, error: (_message: string, error: object) => errors.push(error) }
+    const queue = open({ logger })
+    const heard: string[] = []
+    queue.on('started', () => {
+      throw new Error('thrown')
+    })
+    queue.on('started', () => Promise.reject(new Error('rejected')) as never)
+    const off = queue.on('started', ({ taskType }) => heard.push(taskType))
+    queue.register('pass', () => {})
+    queue.start()
+    const { id } = await queue.enqueue('pass', null)
+    await settled()
+    off()
+    await queue.enqueue('pass', null)
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded' })
+    expect(heard).toEqual(['pass'])
+    expect(errors).toMatchObject([
+      { message: 'thrown' },
+      { message: 'rejected' },
+      { message: 'thrown' },
+      { message: 'rejected' },
+    ])
+    expect(() => queue.on('lost' as 'dead', () => {})).toThrow('There is no event "lost" of a task.')
+  })
+})
+
+describe('bad options', () => {
+  it.each<[string, TaskQueueOptions, string]>([
+    ['concurrency', { concurrency: 0 }, 'concurrency must be an integer from 1'],
+    ['keep.succeeded.age', { keep: { succeeded: { age: -1 } } }, 'keep.succeeded.age must be milliseconds from 0'],
+    ['keep.dead.count', { keep: { dead: { count: 1.5 } } }, 'keep.dead.count must be an integer from 0'],
+  ])('are refused when the queue is made: %s', (_name, options, message) => {
+    expect(() => createTaskQueue(options)).toThrow(message)
+  })
+
+  it('of a handler are refused when it is registered', () => {
+    const queue = open()
+    const register = queue.register as (...form: unknown[]) => void
+    expect(() => register('', () => {})).toThrow('a task type that is not empty')
+    expect(() => register('a')).toThrow('needs a function')
+    expect(() => register(null)).toThrow('a task type')
+    expect(() => register('a', { timeout: 0 }, () => {})).toThrow('timeout of "a" must be more than 0 ms')
+    expect(() => register('a', { concurrency: 0 }, () => {})).toThrow('concurrency')
+    expect(() => register('a', { maxAttempts: 0 }, () => {})).toThrow('maxAttempts')
+    expect(() => register('a', { retry: -5 }, () => {})).toThrow('retry')
+    expect(() => register('a', { schema: {} }, () => {})).toThrow('schema')
+    queue.register('a', () => {})
+    expect(() => open({ maxAttempts: 0 }).register('a', () => {})).toThrow('maxAttempts must be an integer from 1')
+    expect(() => open({ retry: -1 }).register('a', () => {})).toThrow('delay of retry must be a number from 0')
+  })
+})

@@ -1,0 +1,101 @@
+import { ENDED_STATUSES, type EndedStatus, type Run, type RunStatus } from '../index'
+
+/** Where a task is in its life. */
+export type TaskState = 'queued' | 'running' | 'retry_scheduled' | 'succeeded' | 'dead'
+
+/** A task as it was when it was read. */
+export interface Task {
+  readonly id: string
+  readonly type: string
+  /** As its schema parsed it. */
+  readonly payload: unknown
+  readonly state: TaskState
+  /** Executions begun, crashes included, since it was enqueued or redriven; 0 before the first. */
+  readonly attempts: number
+  readonly maxAttempts: number
+  /** What the last attempt failed with; `null` once it succeeded. */
+  readonly lastError: string | null
+  /** When it may run, if that is not at once; `null` for a task that runs or has ended. */
+  readonly nextRunAt: string | null
+  readonly priority: number
+  readonly createdAt: string
+  readonly updatedAt: string
+  readonly startedAt: string | null
+  readonly finishedAt: string | null
+}
+
+/** Every state, in the order of a task's life. */
+export const TASK_STATES = ['queued', 'running', 'retry_scheduled', 'succeeded', 'dead'] as const
+
+/** Which runs are the tasks of a state. */
+export interface StateFilter {
+  readonly status: readonly RunStatus[]
+  readonly waitsForRetry?: boolean
+}
+
+/** States in which a task stays until somebody changes or removes it. */
+export type EndedTaskState = Extract<TaskState, 'succeeded' | 'dead'>
+
+export const ENDED_RUNS: Readonly<Record<EndedTaskState, readonly EndedStatus[]>> = {
+  succeeded: ['completed'],
+  dead: ENDED_STATUSES.filter((status) => status !== 'completed'),
+}
+
+export const RUNS_OF_STATE: Readonly<Record<TaskState, StateFilter>> = {
+  queued: { status: ['pending', 'assigned', 'orphaned'], waitsForRetry: false },
+  running: { status: ['running'] },
+  retry_scheduled: { status: ['pending'], waitsForRetry: true },
+  succeeded: { status: ENDED_RUNS.succeeded },
+  dead: { status: ENDED_RUNS.dead },
+}
+
+const JOB_PREFIX = 'queue:'
+
+/** The job whose runs are the tasks of a type. No worker takes it for one of its own. */
+export function jobNameOf(taskType: string): string {
+  return `${JOB_PREFIX}${taskType}`
+}
+
+/** The type of the tasks that are runs of a job; `null` for other jobs. */
+export function taskTypeOf(jobName: string): string | null {
+  return jobName.startsWith(JOB_PREFIX) ? jobName.slice(JOB_PREFIX.length) : null
+}
+
+export function toTask(run: Run, maxAttempts: number): Task {
+  const state = stateOf(run)
+  const isWaiting = state === 'queued' || state === 'retry_scheduled'
+  return {
+    id: run.id,
+    type: taskTypeOf(run.jobName) ?? run.jobName,
+    payload: run.payload,
+    state,
+    attempts: attemptsOf(run),
+    maxAttempts,
+    lastError: run.error ?? (isWaiting && run.crashCount > 0 ? 'Its worker was lost.' : null),
+    nextRunAt: isWaiting && run.availableAt !== run.createdAt ? run.availableAt : null,
+    priority: run.priority,
+    createdAt: run.createdAt,
+    updatedAt: run.updatedAt,
+    startedAt: run.startedAt,
+    finishedAt: run.finishedAt,
+  }
+}
+
+function stateOf({ status, waitingFor }: Run): TaskState {
+  const waitsForRetry = waitingFor?.kind === 'retry'
+  const fits = (state: TaskState) => {
+    const filter = RUNS_OF_STATE[state]
+    return filter.status.includes(status) && (filter.waitsForRetry ?? waitsForRetry) === waitsForRetry
+  }
+  return TASK_STATES.find(fits) ?? 'queued'
+}
+
+/** Executions that an error or the end of their worker ended, and the one that is, or was, going on. */
+export function attemptsOf(run: Run): number {
+  const ended = run.attempt - run.attemptBase - 1 + run.crashCount
+  const isOfCurrent = EXECUTED.includes(run.status) && run.errorDetail?.code !== 'crash_limit'
+  return isOfCurrent ? ended + 1 : ended
+}
+
+/** States in, or from, which somebody executes a run. A run that nobody executed may be cancelled as well. */
+const EXECUTED: readonly RunStatus[] = ['running', 'completed', 'failed', 'timed_out']

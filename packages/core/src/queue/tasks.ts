@@ -1,0 +1,149 @@
+import { ConflictError, InvalidOptionError, NotFoundError, type Durably, type Run, type RunFilter } from '../index'
+import type { Handlers } from './handlers'
+import {
+  ENDED_RUNS,
+  RUNS_OF_STATE,
+  TASK_STATES,
+  taskTypeOf,
+  type EndedTaskState,
+  type Task,
+  type TaskState,
+} from './task'
+
+/** Which tasks `list()` returns. */
+export interface TaskFilter {
+  readonly state?: TaskState | undefined
+  readonly type?: string | undefined
+  /** Default 100. */
+  readonly limit?: number | undefined
+  /** The last task of the page before, or its id. Given the task, the page goes on even if that one was removed. */
+  readonly cursor?: string | Pick<Task, 'id' | 'createdAt'> | undefined
+}
+
+/** Which ended tasks `purge()` removes: those that meet every condition. */
+export interface TaskPurge {
+  readonly state?: EndedTaskState | undefined
+  readonly type?: string | undefined
+  /** Ended longer ago than this many milliseconds, or before this instant. */
+  readonly olderThan?: number | Date | undefined
+}
+
+/** How many tasks of each state there are. */
+export type TaskCounts = Readonly<Record<TaskState, number>>
+
+/** Reading, reviving and removing tasks. */
+export interface TaskAccess {
+  /** `null` for a task that is not there (any more). */
+  status(id: string): Promise<Task | null>
+  countsByState(filter?: { readonly type?: string | undefined }): Promise<TaskCounts>
+  /** Newest first. */
+  list(filter?: TaskFilter): Promise<Task[]>
+  /** Puts a dead task back into the queue, with all its attempts before it. `ConflictError` if it is not dead. */
+  redrive(id: string): Promise<Task>
+  /** Puts all dead tasks (of a type) back; returns how many. */
+  redrive(filter: { readonly type?: string | undefined }): Promise<number>
+  /** Removes a task in whatever state; `ConflictError` while it runs. */
+  remove(id: string): Promise<void>
+  /** Removes ended tasks; returns how many. */
+  purge(options?: TaskPurge): Promise<number>
+}
+
+const PAGE = 100
+
+export interface TaskAccessParams {
+  readonly durably: Durably
+  readonly handlers: Handlers
+  /** Resolves when the storage can be asked. */
+  readonly prepared: () => Promise<void>
+}
+
+export function createTaskAccess({ durably, handlers, prepared }: TaskAccessParams): TaskAccess {
+  async function find(id: string): Promise<Run | null> {
+    await prepared()
+    const run = await durably.getRun(id)
+    return run === null || taskTypeOf(run.jobName) === null ? null : run
+  }
+
+  async function findSurely(id: string): Promise<Run> {
+    const run = await find(id)
+    if (run === null) throw new NotFoundError(`There is no task ${id}.`)
+    return run
+  }
+
+  async function pageOf({ state, type, limit = PAGE, cursor }: TaskFilter): Promise<Run[]> {
+    await prepared()
+    const ofState = state === undefined ? {} : RUNS_OF_STATE[requireState(state, TASK_STATES)]
+    return durably.getRuns({ ...ofState, jobName: handlers.jobNames(type), limit, cursor } satisfies RunFilter)
+  }
+
+  async function redriveAll(type: string | undefined): Promise<number> {
+    let redriven = 0
+    let cursor: Run | undefined
+    for (;;) {
+      const page = await pageOf({ state: 'dead', type, cursor })
+      for (const { id } of page) if (await isApplied(durably.retry(id))) redriven += 1
+      cursor = page.at(-1)
+      if (page.length < PAGE) return redriven
+    }
+  }
+
+  async function takeBack(id: string): Promise<void> {
+    const { status } = await durably.cancel(id)
+    if (status === 'cancelled') return
+    throw new ConflictError(`Task ${id} has just been started. It was asked to stop, and will be dead.`, id, status)
+  }
+
+  return {
+    async status(id) {
+      const run = await find(id)
+      return run === null ? null : handlers.toTask(run)
+    },
+    async countsByState({ type } = {}) {
+      const jobName = handlers.jobNames(type)
+      await prepared()
+      const retried = await durably.counts({ jobName, waitsForRetry: true })
+      const others = await durably.counts({ jobName, waitsForRetry: false })
+      const countOf = (state: TaskState) => {
+        const { status, waitsForRetry = false } = RUNS_OF_STATE[state]
+        return status.reduce((sum, each) => sum + (waitsForRetry ? retried : others)[each], 0)
+      }
+      return Object.fromEntries(TASK_STATES.map((state) => [state, countOf(state)])) as TaskCounts
+    },
+    list: async (filter = {}) => (await pageOf(filter)).map((run) => handlers.toTask(run)),
+    redrive: (async (which: string | { readonly type?: string }) => {
+      if (typeof which !== 'string') return redriveAll(which.type)
+      await findSurely(which)
+      return handlers.toTask(await durably.retry(which))
+    }) as TaskAccess['redrive'],
+    async remove(id) {
+      const run = await findSurely(id)
+      if (run.status === 'running') throw new ConflictError(`Task ${id} is running.`, id, run.status)
+      if (run.finishedAt === null) await takeBack(id)
+      await durably.deleteRun(id)
+    },
+    async purge({ state, type, olderThan } = {}) {
+      const states = state === undefined ? ENDED : [requireState(state, ENDED)]
+      const status = states.flatMap((each) => ENDED_RUNS[each])
+      await prepared()
+      return durably.purge({ status, jobName: handlers.jobNames(type), olderThan })
+    },
+  }
+}
+
+const ENDED: readonly EndedTaskState[] = ['succeeded', 'dead']
+
+function requireState<T extends TaskState>(state: T, known: readonly T[]): T {
+  if (known.includes(state)) return state
+  throw new InvalidOptionError(`"${String(state)}" is not a state here. There are ${known.join(', ')}.`)
+}
+
+/** Somebody else may have redriven or removed it meanwhile. */
+async function isApplied(command: Promise<unknown>): Promise<boolean> {
+  try {
+    await command
+    return true
+  } catch (error) {
+    if (error instanceof ConflictError || error instanceof NotFoundError) return false
+    throw error
+  }
+}

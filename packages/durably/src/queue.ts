@@ -1,0 +1,31 @@
+export {
+  DuplicateHandlerError,
+  QueueStoppedError,
+  TASK_EVENT_TYPES,
+  TASK_STATES,
+  UnknownTaskTypeError,
+} from '@coji/durably-core/queue'
+export type {
+  EndedTaskState,
+  EnqueuedTask,
+  EnqueueItem,
+  EnqueueOptions,
+  KeepLimits,
+  RetryDelay,
+  Task,
+  TaskAccess,
+  TaskBody,
+  TaskContext,
+  TaskCounts,
+  TaskEvent,
+  TaskEventType,
+  TaskFilter,
+  TaskHandler,
+  TaskLogger,
+  TaskOptions,
+  TaskPurge,
+  TaskQueue,
+  TaskQueueOptions,
+  TaskState,
+} from '@coji/durably-core/queue'
+export { createTaskQueue, type DatabaseQueueOptions } from './create-task-queue'
