@@ -44,6 +44,7 @@ describe('the umbrella', () => {
     ['../src/index.ts', '../../core/src/index.ts'],
     ['../src/index.ts', '../../storage-kysely/src/index.ts'],
     ['../src/testing.ts', '../../core/src/testing/index.ts'],
+    ['../src/queue.ts', '../../core/src/queue/index.ts'],
     ['../src/plugins.ts', '../../plugins/src/index.ts'],
     ['../src/libsql.ts', '../../storage-kysely/src/drivers/libsql.ts'],
   ])('%s hands on every name of %s', (own, source) => {
