@@ -17,6 +17,7 @@ const PROGRAMS = {
   labourer: '../postgres/programs/labourer.ts',
   'late-sleeper': '../postgres/programs/late-sleeper.ts',
   leaver: '../postgres/programs/leaver.ts',
+  'queue-worker': '../queue/programs/queue-worker.ts',
 } as const
 
 type ProgramName = keyof typeof PROGRAMS
