@@ -5,7 +5,7 @@ import type { Executor } from './executor'
 import { isOfJobs } from './reads'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
-import { and, compileQuery, type Sql, type SqlContext, type Statement, statement } from './statement'
+import { and, compileQuery, runsBy, type Sql, type SqlContext, type Statement, statement } from './statement'
 
 type Parameter<TName extends string> = (name: TName) => Sql
 
@@ -36,7 +36,7 @@ export type Purge = (executor: Executor, params: PurgeParams) => Promise<number>
 
 /** Looks for the oldest first, then removes those that are still as they were seen. */
 export function createPurge(context: SqlContext): Purge {
-  const { tables, dialect, fences } = context
+  const { dialect, fences } = context
   const writeLocked = createWriteLocked(context)
   const seenId = dialect.field(sql`seen.value`, 0, 'text')
   const seenVersion = dialect.field(sql`seen.value`, 1, 'integer')
@@ -74,9 +74,11 @@ export function createPurge(context: SqlContext): Purge {
       ...(olderThanMs === undefined ? [] : [sql`r.finished_at < ${dialect.nowPlus(sql`${-olderThanMs}`)}`]),
       ...(before === undefined ? [] : [sql`r.finished_at < ${before}`]),
     ]
-    const newest = sql`r.id not in (select r.id from ${tables.runs} as r where ${and(...scope)}
+    // By the end of the runs: any other index would have all of them sorted for each batch.
+    const ended = runsBy(context, 'finished')
+    const newest = sql`r.id not in (select r.id from ${ended} where ${and(...scope)}
       order by r.finished_at desc, r.id desc limit ${keepNewest ?? 0})`
-    return sql`select r.id, r.version from ${tables.runs} as r where ${and(...scope, ...age, newest)}
+    return sql`select r.id, r.version from ${ended} where ${and(...scope, ...age, newest)}
       order by r.finished_at, r.id limit ${limit}`
   }
 }

@@ -84,7 +84,7 @@ export function and(...conditions: readonly Sql[]): Sql {
 }
 
 /** The table of runs as `r`, read through one of its indexes. */
-export function runsBy({ tables, dialect, prefix }: SqlContext, index: 'claim' | 'due' | 'running'): Sql {
+export function runsBy({ tables, dialect, prefix }: SqlContext, index: 'claim' | 'due' | 'running' | 'finished'): Sql {
   return sql`${tables.runs} as r ${dialect.useIndex(`${prefix}runs_${index}`)}`
 }
 
