@@ -15,6 +15,7 @@ import {
   createBench,
   createFaulty,
   createGate,
+  wrapStorage,
   type Bench,
   type Gate,
 } from './testing/test-bench'
@@ -73,6 +74,13 @@ class Hall {
     for (const gate of this.#gates.values()) gate.open()
     await settled()
   }
+}
+
+function withSlowClaims(ms: () => number): Storage {
+  return wrapStorage(bench.storage, async (operation, call) => {
+    if (operation === 'claim') await new Promise<void>((resolve) => bench.clock.schedule(ms(), resolve))
+    return call()
+  })
 }
 
 /** That many runs, with payloads `a1`, `a2`, … */
@@ -299,6 +307,30 @@ describe('a rate limit', () => {
     expect(hall.begun).toHaveLength(4)
   })
 
+  it('is seen to open also while a claim is under way', async () => {
+    const hall = new Hall({ storage: withSlowClaims(() => 10) })
+    await enter(hall.quick('limited', { rateLimit: { max: 1, per: 1000 } }), 'a', 2)
+    hall.quick('free', {})
+    await hall.open()
+    await bench.clock.advance(1005)
+    hall.durably.wake()
+    await bench.clock.advance(1000)
+    expect(hall.times).toEqual([10, 1025])
+  })
+
+  it('opens at no cost while all slots are taken', async () => {
+    const counted = countCalls(bench.storage)
+    const hall = new Hall({ storage: counted.storage, concurrency: 1 })
+    await enter(hall.quick('limited', { rateLimit: { max: 1, per: 1000 } }), 'a', 2)
+    await enter(hall.job('free'), 'b', 1)
+    await hall.open()
+    counted.reset()
+    await bench.clock.advance(4000)
+    expect(counted.calls.claim).toBeUndefined()
+    await hall.leave('b1')
+    expect(hall.begun).toEqual(['a1', 'b1', 'a2'])
+  })
+
   it('does not keep others waiting for what comes later', async () => {
     const hall = new Hall()
     const limited = hall.quick('limited', { rateLimit: { max: 1, per: 5000 } })
@@ -433,6 +465,18 @@ describe('runUntilIdle with limits', () => {
     expect(await hall.durably.runUntilIdle()).toEqual({ ran: 2, nextWakeAt: '2030-01-01T00:00:20.000Z' })
     await hall.quick('free', {}).trigger('a', { delay: 10_000 })
     expect(await hall.durably.runUntilIdle()).toEqual({ ran: 0, nextWakeAt: '2030-01-01T00:00:10.000Z' })
+  })
+
+  it('does not take a rate for a taken key when it opens meanwhile', async () => {
+    const hall = new Hall({ storage: withSlowClaims(() => (bench.clock.monotonic() === 0 ? 0 : 100)) })
+    await enter(hall.quick('limited', { rateLimit: { max: 1, per: 1000 } }), 'a', 2)
+    hall.quick('free', {})
+    const first = hall.durably.runUntilIdle()
+    await bench.clock.advance(950)
+    expect(await first).toEqual({ ran: 1, nextWakeAt: '2030-01-01T00:00:01.000Z' })
+    const second = hall.durably.runUntilIdle()
+    await bench.clock.advance(100)
+    expect(await second).toEqual({ ran: 0, nextWakeAt: '2030-01-01T00:00:01.050Z' })
   })
 
   it('works off what is limited in concurrency', async () => {

@@ -7,6 +7,8 @@ import { RateWindow, type RateLimit } from './rate-window'
 export interface Admitted {
   readonly jobs: readonly string[]
   readonly limit: number
+  /** When the first of the jobs that are closed by their rate opens, by the monotonic clock; else never. */
+  readonly opensAt: number
 }
 
 /** What a worker may begin, by when. */
@@ -55,13 +57,15 @@ export class Admission {
     const now = this.#clock.monotonic()
     const jobs: string[] = []
     let limit = free
+    let opensAt = Number.POSITIVE_INFINITY
     for (const job of this.#jobs.values()) {
       const room = this.#roomOf(job, now)
-      if (room <= 0) continue
-      jobs.push(job.name)
-      limit = Math.min(limit, room)
+      if (room > 0) {
+        jobs.push(job.name)
+        limit = Math.min(limit, room)
+      } else opensAt = Math.min(opensAt, this.#opensAt(job, now) ?? opensAt)
     }
-    return { jobs, limit }
+    return { jobs, limit, opensAt }
   }
 
   hasRoom(jobName: string): boolean {
@@ -87,16 +91,15 @@ export class Admission {
     const closedByRate: { job: string; opensInMs: number }[] = []
     for (const job of this.#jobs.values()) {
       if (this.#paused.has(job.name)) continue
-      const opensInMs = this.#loadOf(job)?.window?.opensInMs(now) ?? 0
-      if (opensInMs === 0) jobs.push(job.name)
-      else closedByRate.push({ job: job.name, opensInMs })
+      const opensAt = this.#opensAt(job, now)
+      if (opensAt === null) jobs.push(job.name)
+      else closedByRate.push({ job: job.name, opensInMs: Math.ceil(opensAt - now) })
     }
     return { jobs, closedByRate }
   }
 
-  /** Until the first job that is closed by its rate opens. */
-  opensInMs(): number {
-    return Math.min(...this.openings().closedByRate.map(({ opensInMs }) => opensInMs))
+  #opensAt(job: JobDefinition, now: number): number | null {
+    return this.#loadOf(job)?.window?.opensAt(now) ?? null
   }
 
   #roomOf(job: JobDefinition, now: number): number {

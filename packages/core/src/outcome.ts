@@ -90,14 +90,8 @@ function retryOrFail(params: ConcludeParams, error: unknown): Ending {
   const { delayMs, cause } = judged({ policy, attempt, error, random })
   if (delayMs === null) return fail(params, cause)
   const { message, detail } = describeError(error, params.stepOfError.get(error))
-  const event = {
-    type: 'run:retry',
-    runId: run.id,
-    jobName: run.jobName,
-    byHand: false,
-    error: message,
-    delayMs,
-  } as const
+  const ids = { runId: run.id, jobName: run.jobName }
+  const event = { type: 'run:retry', ...ids, byHand: false, error: message, delayMs } as const
   return ending(params, { kind: 'retryLater', delayMs, error: message, detail }, event)
 }
 

@@ -29,11 +29,11 @@ export class RateWindow {
     return Math.max(0, this.#limit.max - (this.#begun.length - this.#first))
   }
 
-  /** 0 when there is room. */
-  opensInMs(now: number): number {
-    if (this.room(now) > 0) return 0
+  /** `null` when there is room now. */
+  opensAt(now: number): number | null {
+    if (this.room(now) > 0) return null
     const blocking = this.#begun[this.#begun.length - this.#limit.max] ?? now
-    return Math.ceil(blocking + this.#limit.per - now)
+    return blocking + this.#limit.per
   }
 
   #forgetBefore(now: number): void {

@@ -58,6 +58,8 @@ export class Worker {
   #filling: Promise<void> | null = null
   #wokenMeanwhile = false
   #expectsLater = false
+  /** When there is more to claim than at the last look, by the monotonic clock: then a rate lets a job begin more. */
+  #opensAt = Number.POSITIVE_INFINITY
   #claimFailures = 0
   #begun = 0
   #callOffPoll: () => void = () => {}
@@ -221,8 +223,9 @@ export class Worker {
     const { options, environment, admission } = this.#engine
     const { jobs, closedByRate } = admission.openings()
     const { runInMs, leaseInMs } = await this.#nextDue(jobs)
+    const hasOpened = this.#opensAt <= environment.clock.monotonic()
     // Due and still not claimed: its concurrency key is taken, by a run whose end nobody will tell this process.
-    const isBlocked = runInMs !== null && runInMs <= 0 && !isOver
+    const isBlocked = runInMs !== null && runInMs <= 0 && !isOver && !hasOpened
     const waits = [isBlocked ? options.pollingIntervalMs : runInMs, leaseInMs]
     for (const { job, opensInMs } of closedByRate) {
       const closed = await this.#nextDue([job])
@@ -246,12 +249,14 @@ export class Worker {
   }
 
   async #fillSlots(): Promise<void> {
+    this.#opensAt = Number.POSITIVE_INFINITY
     for (;;) {
       await this.#engine.breathe()
       const free = this.#engine.options.concurrency - this.#executions.size
       if (this.#state !== 'running' || free <= 0 || !this.#housekeeping.mayClaim) break
       try {
         const admitted = this.#engine.admission.next(free)
+        this.#opensAt = admitted.opensAt
         const { runs, sentAt } = await this.#claimer.claim(admitted)
         this.#claimFailures = 0
         for (const run of runs) this.#begin(run, sentAt)
@@ -268,10 +273,11 @@ export class Worker {
 
   /** Polling is the fall-back: what this process knows to come due earlier is waited for exactly. */
   async #planNextPoll(): Promise<void> {
-    const { options, environment, admission } = this.#engine
+    const { options, environment } = this.#engine
     const pollMs = options.pollingIntervalMs * (0.9 + environment.random() * 0.2)
     const dueMs = this.#expectsLater && this.#state === 'running' ? await this.#knownDueInMs() : null
-    this.#pollIn(Math.min(pollMs, dueMs ?? pollMs, admission.opensInMs()))
+    const opensInMs = Math.ceil(this.#opensAt - environment.clock.monotonic())
+    this.#pollIn(Math.min(pollMs, dueMs ?? pollMs, Math.max(0, opensInMs)))
   }
 
   /** `null` also for what is due now and was not to be had. */
