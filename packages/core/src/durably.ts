@@ -10,6 +10,7 @@ import { ClosedError, DuplicateJobError, InvalidOptionError, NotFoundError } fro
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { createJobHandle, type JobHandle } from './job-handle'
 import { refuseBadLease, resolveOptions, type DurablyOptions } from './options'
+import { createPatience } from './patience'
 import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } from './plugin'
 import { createReporter } from './reporter'
 import type { TriggeredRun } from './run'
@@ -336,6 +337,7 @@ function createEngine(options: DurablyOptions, reportError: Engine['reportError'
     plugins: createPlugins(),
     events: createEmitter(environment.clock, (error, type) => reportError(error, `listener of ${type}`)),
     breathe: createBreath(environment.clock),
+    patience: createPatience(environment.clock),
     reportError,
     openTransactions: new WeakMap(),
     trouble: null,

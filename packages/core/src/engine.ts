@@ -39,6 +39,8 @@ export interface Engine {
   readonly openTransactions: OpenTransactions
   /** Awaited between two pieces of work, so that the rest of the process gets its turn. */
   breathe(): Promise<void> | undefined
+  /** Calls `giveUp` after so many milliseconds without an answer; returns how to call it off. */
+  patience(ms: number, giveUp: () => void): () => void
   /** Tells `onError` and the logger; never throws. */
   reportError(error: unknown, during: string): void
   trouble: Trouble | null
@@ -73,14 +75,13 @@ export function announceTrouble(engine: Engine, thrown: unknown, during: string)
  * behind it; after a third of the lease it counts as failed. All of these calls may be repeated, whatever became of them.
  */
 export async function ask<T>(engine: Engine, call: (storage: Storage) => Promise<T>): Promise<T> {
-  const { clock } = engine.environment
   const patienceMs = Math.round(engine.options.leaseMs / 3)
   const answered = call(engine.storage)
   let callOff: () => void = () => {}
   const silence = new Promise<never>((_resolve, reject) => {
     const giveUp = () =>
       reject(new StorageError('STORAGE_UNAVAILABLE', `The database did not answer within ${patienceMs} ms.`))
-    callOff = clock.schedule(patienceMs, giveUp)
+    callOff = engine.patience(patienceMs, giveUp)
   })
   try {
     const answer = await Promise.race([answered, silence])

@@ -29,6 +29,10 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   schedule(ms, fn) {
+    if (ms <= LONGEST_TIMER_MS) {
+      const timer = setTimeout(fn, Math.max(ms, 0))
+      return () => clearTimeout(timer)
+    }
     const dueAt = performance.now() + ms
     let timer: unknown
     const wait = (leftMs: number) => {
