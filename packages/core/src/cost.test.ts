@@ -35,6 +35,22 @@ describe('what a run costs', () => {
     expect(rest).toEqual({ enqueue: 1, commit: steps + 1 })
   })
 
+  it('asks when a later run is due only while a slot is free', async () => {
+    const counted = countCalls(bench.storage)
+    const durably = bench.open({ storage: counted.storage })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => {})
+    await job.trigger({}, { delay: 500 })
+    durably.start()
+    await settled()
+    counted.reset()
+    await job.batchTrigger(Array.from({ length: 5 }, () => ({ payload: {} })))
+    await settled()
+    expect(await durably.counts()).toMatchObject({ completed: 5, pending: 1 })
+    expect(counted.calls['nextDue']).toBe(1)
+    await bench.clock.advance(500)
+    expect(await durably.counts()).toMatchObject({ completed: 6 })
+  })
+
   it('merges parallel steps into few commits', async () => {
     const commits: RunCommit[] = []
     const storage: Storage = {

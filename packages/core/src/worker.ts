@@ -253,7 +253,9 @@ export class Worker {
     for (;;) {
       await this.#engine.breathe()
       const free = this.#engine.options.concurrency - this.#executions.size
-      if (this.#state !== 'running' || free <= 0 || !this.#housekeeping.mayClaim) break
+      // The next run that ends wakes it.
+      if (free <= 0) return
+      if (this.#state !== 'running' || !this.#housekeeping.mayClaim) break
       try {
         const admitted = this.#engine.admission.next(free)
         this.#opensAt = admitted.opensAt
