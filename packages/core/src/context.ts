@@ -81,6 +81,7 @@ export function createContext(scope: StepScope): JobContext {
   function callStream<T>(name: string, ...rest: WithBody<StreamOptions, StreamBody<T>>): Promise<T> {
     return streamStep({ scope, name, calledAt: callStream, ...bodyOf(`ctx.stream("${name}")`, rest) })
   }
+  const waits = createWaits(scope)
   return {
     runId: run.id,
     jobName: run.jobName,
@@ -96,7 +97,10 @@ export function createContext(scope: StepScope): JobContext {
     run: callRun,
     transaction: callTransaction,
     stream: callStream,
-    ...createWaits(scope),
+    sleep: waits.sleep,
+    waitFor: waits.waitFor,
+    trigger: waits.trigger,
+    wait: waits.wait,
     progress: scope.progress,
   }
 }

@@ -154,12 +154,8 @@ export function createEmitter(clock: Clock, onListenerError: (error: unknown, ty
       sequence += 1
       const hearing = listeners.get(input.type)
       if (hearing === undefined || hearing.length === 0) return
-      const event = {
-        ...input,
-        timestamp: toInstant(clock.now()),
-        sequence,
-        ...(seq !== undefined && { seq }),
-      }
+      const event = Object.assign({}, input, { timestamp: toInstant(clock.now()), sequence })
+      if (seq !== undefined) Object.assign(event, { seq })
       for (const listener of hearing) {
         try {
           const result = listener(event as never)

@@ -35,7 +35,7 @@ export interface ExecutionParams {
 }
 
 export function startExecution(params: ExecutionParams): Execution {
-  const { engine, line, leases, run } = params
+  const { engine, line, leases, bodyScope, run, claimedAt } = params
   const interruption = createInterruption(engine.environment.clock, run.id)
   const hold = { lost: false, finishing: false }
   const openCalls: StepScope['openCalls'] = new Map()
@@ -67,7 +67,7 @@ export function startExecution(params: ExecutionParams): Execution {
   const lease = leaseOf(run)
   const held = leases.hold({
     lease,
-    claimedAt: params.claimedAt,
+    claimedAt,
     onAnswer: noteRenewal,
     onOutOfTouch: () => interruption.interrupt('lease-lost'),
   })
@@ -86,16 +86,8 @@ export function startExecution(params: ExecutionParams): Execution {
       held.drop()
     },
   })
-  const done = runToEnd({ ...params, interruption, suspension, openCalls, writer, hold })
-    .catch((error: unknown) => {
-      reportTrouble(engine, error, `run ${run.id}`)
-      return false
-    })
-    .then((isDueLater) => {
-      interruption.dispose()
-      held.drop()
-      return { isDueLater }
-    })
+  const own = { interruption, suspension, openCalls, writer, hold }
+  const done = untilDone(Object.assign({ engine, line, leases, bodyScope, run, claimedAt }, own), held)
   return { runId: run.id, leaseEpoch: run.leaseEpoch, interrupt: interruption.interrupt, done }
 }
 
@@ -107,6 +99,17 @@ interface RunningExecution extends ExecutionParams {
   readonly hold: { lost: boolean; finishing: boolean }
 }
 
+async function untilDone(execution: RunningExecution, held: { drop(): void }): Execution['done'] {
+  const { engine, run, interruption } = execution
+  const isDueLater = await runToEnd(execution).catch((error: unknown) => {
+    reportTrouble(engine, error, `run ${run.id}`)
+    return false
+  })
+  interruption.dispose()
+  held.drop()
+  return { isDueLater }
+}
+
 /** Answers whether the run waits for a time now. */
 async function runToEnd(execution: RunningExecution): Promise<boolean> {
   const { engine, run, interruption } = execution
@@ -116,7 +119,7 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
   const start = { type: 'run:start', runId: run.id, jobName: run.jobName, payload } as const
   engine.events.emit(start, engine.plugins.recordsEvent('run:start') ? run.lastEventSequence : undefined)
   const callOffDeadline = watchDeadline(execution)
-  const scope = createScope({ ...execution, begunAt: startedAt }, await loadSteps(execution))
+  const scope = createScope(execution, startedAt, await loadSteps(execution))
   const conclusion: Conclusion =
     interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }
   callOffDeadline()
@@ -154,11 +157,8 @@ async function loadSteps({ engine, run, interruption }: RunningExecution): Promi
   }
 }
 
-function createScope(
-  execution: RunningExecution & Pick<StepScope, 'begunAt'>,
-  steps: readonly StepRecord[],
-): StepScope {
-  const { engine, run, begunAt, writer, interruption, suspension, openCalls, bodyScope } = execution
+function createScope(execution: RunningExecution, begunAt: number, steps: readonly StepRecord[]): StepScope {
+  const { engine, run, writer, interruption, suspension, openCalls, bodyScope } = execution
   const recorded = new Map<string, RecordedStep>()
   const failed = new Map<string, RecordedStep>()
   const failures = new Map<string, number>()

@@ -74,12 +74,14 @@ function suspend(params: ConcludeParams, { steps, wakesSeen }: Suspended): Endin
 function complete(params: ConcludeParams, output: Json | null): Ending {
   const { engine, run, durationMs } = params
   const shown = isWatched(engine, 'run:complete') ? decodeValue(output) : undefined
-  const ids = { runId: run.id, jobName: run.jobName }
-  return ending(
-    params,
-    { kind: 'complete', output },
-    { type: 'run:complete', ...ids, output: shown, duration: durationMs },
-  )
+  const event = {
+    type: 'run:complete',
+    runId: run.id,
+    jobName: run.jobName,
+    output: shown,
+    duration: durationMs,
+  } as const
+  return ending(params, { kind: 'complete', output }, event)
 }
 
 function retryOrFail(params: ConcludeParams, error: unknown): Ending {
@@ -122,11 +124,10 @@ type Bare<T> = T extends unknown ? Omit<T, 'events' | 'eventsIfCancelled'> : nev
 function ending({ engine, run }: ConcludeParams, outcome: Bare<Outcome>, event: EventInput): Ending {
   const ifCancelled = cancelEvent(run)
   return {
-    outcome: {
-      ...outcome,
+    outcome: Object.assign(outcome, {
       events: recorded(engine, event),
       eventsIfCancelled: recorded(engine, ifCancelled),
-    } as Outcome,
+    }) as Outcome,
     announce(answer) {
       const happened = answer.status === 'cancelled' ? ifCancelled : event
       engine.events.emit(happened, engine.plugins.recordsEvent(happened.type) ? answer.seq : undefined)

@@ -85,8 +85,10 @@ export function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, 
     if (hasEvent) eventSeq += 1
     const firstChild = born
     born += steps.filter(({ child }) => child !== null).length
-    if (!answer.kept) resolve?.(answer)
-    else resolve?.({ ...answer, children: answer.children.slice(firstChild, born), ...(hasEvent && { eventSeq }) })
+    if (resolve === undefined) continue
+    if (!answer.kept) resolve(answer)
+    else
+      resolve(Object.assign({ ...answer, children: answer.children.slice(firstChild, born) }, hasEvent && { eventSeq }))
   }
 }
 

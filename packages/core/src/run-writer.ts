@@ -199,12 +199,11 @@ export class RunWriter {
 
   #toCommit(parcel: Parcel): RunCommit {
     this.#commitNo += 1
-    return {
+    return Object.assign(contentsOf(parcel), {
       lease: this.#params.lease,
       commitNo: this.#commitNo,
       leaseMs: this.#params.engine.options.leaseMs,
-      ...contentsOf(parcel),
-    }
+    })
   }
 
   /** All that has gathered, and the step as its last piece. */

@@ -56,7 +56,7 @@ export async function triggerRuns(engine: Engine, items: readonly TriggerItem[])
   // Of a transaction that is not durably's own nobody says when, or whether, it is committed.
   if (transaction === null) announceAll()
   else engine.openTransactions.get(transaction)?.push(announceAll)
-  return answers.map(({ run, created }) => ({ ...toRun(run), deduplicated: !created }))
+  return answers.map(({ run, created }) => Object.assign(toRun(run), { deduplicated: !created }))
 }
 
 /** Checked and encoded, on its way into the storage. */

@@ -40,7 +40,7 @@ function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
     entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
   }
   const left = one.outcome === null ? stay(memory, entry, one) : departure(memory, entry, one.outcome)
-  return memory.table.change(entry, { ...progressOf(memory, record, one), ...left.change }, [
+  return memory.table.change(entry, Object.assign(progressOf(memory, record, one), left.change), [
     ...one.events,
     ...left.events,
   ])

@@ -24,21 +24,25 @@ export function departure(memory: Memory, entry: RunEntry, outcome: Outcome): De
 export function leaveRunning({ clock }: Memory, { record }: RunEntry, status: RunStatus): RunChange {
   const keepsSlot = status === 'pending' && record.holdKeyWhileWaiting
   return {
-    ...{ status, ownerId: null, claimToken: null, leaseUntil: null, waitingFor: null },
+    status,
+    ownerId: null,
+    claimToken: null,
+    leaseUntil: null,
+    waitingFor: null,
     concurrencySlot: keepsSlot ? record.concurrencySlot : null,
     finishedAt: isEnded(status) ? clock.now() : null,
   }
 }
 
 export function asCancelled(memory: Memory, entry: RunEntry): RunChange {
-  return { ...leaveRunning(memory, entry, 'cancelled'), output: null }
+  return Object.assign(leaveRunning(memory, entry, 'cancelled'), { output: null })
 }
 
 function changeOf(memory: Memory, entry: RunEntry, outcome: Outcome): RunChange {
   switch (outcome.kind) {
     case 'complete': {
       const { output } = outcome
-      return { ...leaveRunning(memory, entry, 'completed'), output, error: null, errorDetail: null }
+      return Object.assign(leaveRunning(memory, entry, 'completed'), { output, error: null, errorDetail: null })
     }
     case 'fail':
       return { ...leaveRunning(memory, entry, 'failed'), error: outcome.error, errorDetail: frozenCopy(outcome.detail) }
@@ -51,7 +55,7 @@ function changeOf(memory: Memory, entry: RunEntry, outcome: Outcome): RunChange 
     case 'cancelled':
       return asCancelled(memory, entry)
     default:
-      return { ...leaveRunning(memory, entry, 'pending'), ...waitingChange(memory, entry, outcome) }
+      return Object.assign(leaveRunning(memory, entry, 'pending'), waitingChange(memory, entry, outcome))
   }
 }
 
