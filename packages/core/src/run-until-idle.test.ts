@@ -126,6 +126,27 @@ describe('runUntilIdle', () => {
     expect(bench.clock.pendingTimers()).toBe(0)
   })
 
+  it('returns when its budget is over, whatever a started worker is busy with', async () => {
+    const durably = bench.open()
+    const gate = createGate()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => gate.opened)
+    durably.start()
+    await job.trigger({})
+    await settled()
+    let isBack = false
+    const draining = durably.runUntilIdle({ budgetMs: 1000 }).then(() => {
+      isBack = true
+    })
+    await bench.clock.advance(999)
+    expect(isBack).toBe(false)
+    await bench.clock.advance(1)
+    expect(isBack).toBe(true)
+    gate.open()
+    await draining
+    await settled()
+    expect(await durably.counts()).toMatchObject({ completed: 1 })
+  })
+
   it('starts no new body when its budget is over, and keeps what finishes in time', async () => {
     const durably = bench.open()
     const gate = createGate()

@@ -40,7 +40,6 @@ interface Budget {
   isOver: boolean
   /** What was in flight when it was over. */
   remaining: readonly Execution[]
-  readonly over: Promise<void>
 }
 
 /** Fills its slots with runs, one claim at a time, and keeps what it holds alive. */
@@ -52,6 +51,8 @@ export class Worker {
   readonly #housekeeping: Housekeeping
   readonly #bodyScope = createBodyScope<OpenBody>()
   readonly #executions = new Set<Execution>()
+  /** Who waits for an execution to end or a budget to be over. A promise for all of that would keep each of its waits. */
+  readonly #draining = new Set<() => void>()
   #state: WorkerState = 'stopped'
   /** A draining worker runs what is due and does not wait for more. */
   #polls = false
@@ -181,14 +182,10 @@ export class Worker {
       this.#state = 'running'
       await this.#housekeeping.begin()
     }
-    let announceEnd: () => void = () => {}
-    const over = new Promise<void>((resolve) => {
-      announceEnd = resolve
-    })
-    const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [], over }
+    const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [] }
     const end = () => {
       budget.isOver = true
-      announceEnd()
+      this.#goOn()
       // What a started worker has begun is not this call's to end.
       if (!ownsWorker) return
       budget.remaining = [...this.#executions]
@@ -215,7 +212,7 @@ export class Worker {
     while (!budget.isOver) {
       await this.#fill()
       if (this.#executions.size === 0) return
-      await Promise.race([budget.over, ...[...this.#executions].map((execution) => execution.done)])
+      if (!budget.isOver) await new Promise<void>((resolve) => this.#draining.add(resolve))
     }
   }
 
@@ -324,7 +321,13 @@ export class Worker {
       this.#executions.delete(execution)
       this.#engine.admission.end(run.jobName)
       this.wake(isDueLater)
+      this.#goOn()
     })
+  }
+
+  #goOn(): void {
+    for (const goOn of this.#draining) goOn()
+    this.#draining.clear()
   }
 
   #interruptAll(graceMs: number): void {
