@@ -1,5 +1,5 @@
-import { InvalidOptionError, type Clock, type Durably } from '../index'
-import { attemptsOf, taskTypeOf } from './task'
+import { InvalidOptionError, type Clock, type Durably, type Run } from '../index'
+import { taskTypeOf } from './task'
 
 interface OfTask {
   readonly taskId: string
@@ -61,17 +61,26 @@ interface Attempt {
   readonly startedAt: number
 }
 
+export interface TaskEventsParams {
+  readonly durably: Durably
+  readonly clock: Clock
+  /** As the task shows them. */
+  readonly attemptsOf: (run: Run) => number
+}
+
 /** Says of tasks what the engine says of their runs. */
 export class TaskEvents {
   readonly #durably: Durably
   readonly #clock: Clock
+  readonly #attemptsOf: (run: Run) => number
   readonly #listeners = new Map<TaskEventType, readonly Listener[]>()
   /** Those in progress here. */
   readonly #attempts = new Map<string, Attempt>()
 
-  constructor(durably: Durably, clock: Clock) {
+  constructor({ durably, clock, attemptsOf }: TaskEventsParams) {
     this.#durably = durably
     this.#clock = clock
+    this.#attemptsOf = attemptsOf
     durably.on('run:trigger', (run) => this.#enqueued(run, 'new'))
     durably.on('run:release', (run) => this.#enqueued(run, 'released'))
     durably.on('run:recover', (run) => this.#enqueued(run, 'recovered'))
@@ -133,7 +142,7 @@ export class TaskEvents {
   /** Its worker was lost once too often: how often, only its record knows. */
   async #diedUnseen(run: OfRun, error: string): Promise<void> {
     const record = await this.#durably.getRun(run.runId).catch(() => null)
-    const attempts = record === null ? 0 : attemptsOf(record)
+    const attempts = record === null ? 0 : this.#attemptsOf(record)
     this.#tell(run, { type: 'dead', attempts, error })
   }
 

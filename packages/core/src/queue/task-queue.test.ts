@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { settled } from '../testing/fake-clock'
-import { createBench, createFaulty, createGate, createMortal, type Bench } from '../testing/test-bench'
+import { createBench, createFaulty, createGate, createMortal, wrapStorage, type Bench } from '../testing/test-bench'
 import type { Storage } from '../index'
 import { createTaskQueue, type TaskEvent, type TaskQueue, type TaskQueueOptions, TASK_EVENT_TYPES } from './index'
 
@@ -91,6 +91,33 @@ describe('a worker that dies', () => {
       { state: 'dead', attempts: 3, lastError: expect.stringContaining('lost') },
     ])
     expect(events.map(({ type }) => type)).not.toContain('started')
+  })
+
+  it('while it records that no attempt is left shows none more than there are', async () => {
+    const heavy = () => new Promise(() => {})
+    const first = createMortal(bench.storage)
+    const dying = open({ maxAttempts: 1 }, first.storage)
+    dying.register('heavy', heavy)
+    dying.start()
+    const { id } = await dying.enqueue('heavy', null)
+    first.kill()
+    const second = createMortal(bench.storage)
+    const mute = wrapStorage(second.storage, (operation, call) => {
+      if (operation === 'commit') second.kill()
+      return call()
+    })
+    const burying = open({ maxAttempts: 1 }, mute)
+    burying.register('heavy', heavy)
+    burying.start()
+    const queue = open({ maxAttempts: 1 })
+    queue.register('heavy', heavy)
+    const events = recordEvents(queue)
+    await bench.clock.advance(40_000)
+    expect(await queue.status(id)).toMatchObject({ state: 'running', attempts: 1 })
+    queue.start()
+    await bench.clock.advance(60_000)
+    expect(await queue.status(id)).toMatchObject({ state: 'dead', attempts: 1 })
+    expect(events).toMatchObject([{ cause: 'recovered' }, { type: 'dead', attempts: 1 }])
   })
 
   it('leaves the task queued again, which says so', async () => {

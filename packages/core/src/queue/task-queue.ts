@@ -101,7 +101,7 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   const { engine, clock, keep, logger, ...defaults } = resolveOptions(options)
   const durably = createDurably(engine)
   const handlers = new Handlers(defaults.maxAttempts)
-  const events = new TaskEvents(durably, clock)
+  const events = new TaskEvents({ durably, clock, attemptsOf: (run) => handlers.toTask(run).attempts })
   const retention = new Retention({ durably, events, clock, keep, jobNames: () => handlers.jobNames() })
   const power = new QueueSwitch({ durably, retention, clock })
   if (logger !== null) logTasks(logger, events, durably)

@@ -69,7 +69,8 @@ export function toTask(run: Run, maxAttempts: number): Task {
     type: taskTypeOf(run.jobName) ?? run.jobName,
     payload: run.payload,
     state,
-    attempts: attemptsOf(run),
+    // One that has no attempt left is claimed once more, to be dead.
+    attempts: Math.min(attemptsOf(run), maxAttempts),
     maxAttempts,
     lastError: run.error ?? (isWaiting && run.crashCount > 0 ? 'Its worker was lost.' : null),
     nextRunAt: isWaiting && run.availableAt !== run.createdAt ? run.availableAt : null,
@@ -91,7 +92,7 @@ function stateOf({ status, waitingFor }: Run): TaskState {
 }
 
 /** Executions that an error or the end of their worker ended, and the one that is, or was, going on. */
-export function attemptsOf(run: Run): number {
+function attemptsOf(run: Run): number {
   const ended = run.attempt - run.attemptBase - 1 + run.crashCount
   const isOfCurrent = EXECUTED.includes(run.status) && run.errorDetail?.code !== 'crash_limit'
   return isOfCurrent ? ended + 1 : ended
