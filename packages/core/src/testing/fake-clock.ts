@@ -40,7 +40,8 @@ export function createFakeClock(startMs = Date.UTC(2030, 0, 1)): FakeClock {
     monotonic: () => elapsed,
     schedule(ms, fn) {
       order += 1
-      const timer = { dueAt: elapsed + Math.max(0, ms), order, fn }
+      // Whole milliseconds, as timers take: jitter must not give the clock a time that no machine shows.
+      const timer = { dueAt: elapsed + Math.max(0, Math.ceil(ms)), order, fn }
       timers.add(timer)
       return () => void timers.delete(timer)
     },
