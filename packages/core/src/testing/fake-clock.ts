@@ -18,8 +18,11 @@ interface Timer {
   readonly fn: () => void
 }
 
-/** A clock for tests: `createDurably({ environment: { clock } })`. */
-export function createFakeClock(startMs = Date.UTC(2030, 0, 1)): FakeClock {
+/**
+ * A clock for tests: `createDurably({ environment: { clock } })`. `settle` resolves when everything that needs no time
+ * has happened.
+ */
+export function createFakeClock(startMs = Date.UTC(2030, 0, 1), settle = settled): FakeClock {
   const timers = new Set<Timer>()
   let elapsed = 0
   let wallOffset = startMs
@@ -47,12 +50,12 @@ export function createFakeClock(startMs = Date.UTC(2030, 0, 1)): FakeClock {
     },
     async advance(ms) {
       const until = elapsed + ms
-      await settled()
+      await settle()
       for (let timer = next(until); timer !== null; timer = next(until)) {
         timers.delete(timer)
         elapsed = Math.max(elapsed, timer.dueAt)
         timer.fn()
-        await settled()
+        await settle()
       }
       elapsed = until
     },

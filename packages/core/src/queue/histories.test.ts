@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest'
+import { reportSuite } from '../../../../test/report'
+import { scaled } from '../../../../test/scale'
+import { BROKEN_RULES } from '../testing/task-histories/broken-rules'
+import { exploreHistories, findBrokenRule } from '../testing/task-histories/explore-histories'
+import { playHistory } from '../testing/task-histories/play-history'
+
+const HISTORIES = scaled({ quick: 1000, full: 10_000 })
+
+/** So many at most until a broken rule shows. */
+const RULE_SEEDS = 400
+
+/** What histories must be about, or they would prove little. */
+const COMMON = ['new', 'started', 'succeeded', 'failed', 'retry_scheduled', 'dead', 'redriven', 'released', 'recovered']
+const AFTER_DEATH = ['unheard claim', 'unheard complete', 'unheard retryLater']
+
+describe('histories of tasks', () => {
+  it('are the same for the same seed', async () => {
+    const tell = async (seed: number) => {
+      const lines: string[] = []
+      await playHistory({ seed, trace: (line) => void lines.push(line) })
+      return lines
+    }
+    expect(await tell(3)).toEqual(await tell(3))
+    expect(await tell(3)).not.toEqual(await tell(4))
+  })
+
+  it('break no rule of the queue', { timeout: 900_000 }, async () => {
+    const startedAt = performance.now()
+    const { failures, heard } = await exploreHistories(HISTORIES)
+    const seconds = Math.round((performance.now() - startedAt) / 100) / 10
+    expect(failures).toEqual([])
+    const timesOf = (name: string) => heard.get(name) ?? 0
+    for (const name of COMMON) expect(timesOf(name), name).toBeGreaterThan(HISTORIES / 20)
+    for (const name of AFTER_DEATH) expect(timesOf(name), name).toBeGreaterThan(0)
+    const [executions, crashes] = [timesOf('started'), timesOf('recovered')]
+    reportSuite({ suite: 'task histories', histories: HISTORIES, seconds, executions, crashes })
+  })
+})
+
+describe('histories of tasks show', () => {
+  it.each(Object.entries(BROKEN_RULES))('when %s', { timeout: 60_000 }, async (_name, rule) => {
+    expect(await findBrokenRule(rule, RULE_SEEDS)).not.toBeNull()
+  })
+})
