@@ -63,6 +63,18 @@ describe('retries', () => {
     await bench.clock.advance(1)
     expect(begun).toEqual([0, 123_456])
   })
+
+  it('have their time also when it is that of the task itself', async () => {
+    const queue = open({ retry: 0 })
+    queue.register('flaky', () => {
+      queue.pause()
+      return fail()
+    })
+    queue.start()
+    const { id, createdAt } = await queue.enqueue('flaky', null)
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'retry_scheduled', nextRunAt: createdAt })
+  })
 })
 
 describe('a worker that dies', () => {

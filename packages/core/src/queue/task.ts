@@ -64,6 +64,7 @@ export function taskTypeOf(jobName: string): string | null {
 export function toTask(run: Run, maxAttempts: number): Task {
   const state = stateOf(run)
   const isWaiting = state === 'queued' || state === 'retry_scheduled'
+  const isDelayed = state === 'queued' && run.availableAt !== run.createdAt
   return {
     id: run.id,
     type: taskTypeOf(run.jobName) ?? run.jobName,
@@ -73,7 +74,7 @@ export function toTask(run: Run, maxAttempts: number): Task {
     attempts: Math.min(attemptsOf(run), maxAttempts),
     maxAttempts,
     lastError: run.error ?? (isWaiting && run.crashCount > 0 ? 'Its worker was lost.' : null),
-    nextRunAt: isWaiting && run.availableAt !== run.createdAt ? run.availableAt : null,
+    nextRunAt: state === 'retry_scheduled' || isDelayed ? run.availableAt : null,
     priority: run.priority,
     createdAt: run.createdAt,
     updatedAt: run.updatedAt,
