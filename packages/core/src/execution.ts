@@ -126,6 +126,16 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
   execution.suspension.end()
   if (execution.hold.lost) return false
   const reason = interruption.reason()
+  if (reason === 'lease-lost' && countsCrashes(engine, run)) {
+    // Given back it would not count, and a storage that is away again and again would have it begun for ever.
+    engine.events.emit({
+      type: 'worker:lease-lost',
+      runId: run.id,
+      jobName: run.jobName,
+      workerId: engine.options.workerId,
+    })
+    return false
+  }
   interruption.end()
   const durationMs = Math.round(clock.monotonic() - startedAt)
   const ending = conclude({ engine, run, conclusion, reason, stepOfError: scope.stepOfError, durationMs })
@@ -133,6 +143,10 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
   const answer = await execution.writer.finish(ending.outcome)
   if (answer.kept) ending.announce(answer)
   return ending.outcome.kind === 'retryLater' || ending.outcome.kind === 'suspend'
+}
+
+function countsCrashes({ jobs }: Engine, { jobName }: RunRecord): boolean {
+  return jobs.get(jobName)?.retry?.countCrashes === true
 }
 
 /** The storage says at the claim how far away the deadline is; from there on the worker's own timer is good enough. */
