@@ -21,6 +21,9 @@ export interface Environment {
   random(): number
 }
 
+/** A hundred years. Databases take what is much longer for something else, or not at all. */
+export const LONGEST_DELAY_MS = 100 * 366 * 24 * 3600 * 1000
+
 /** Browsers and Node fire timers that are longer at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -74,7 +77,11 @@ function nextTurn(done: () => void): void {
 export function createEnvironment(given: Partial<Environment> = {}): Environment {
   const clock = given.clock ?? systemClock
   const ulid = monotonicFactory()
-  return { clock, createId: given.createId ?? (() => ulid(clock.now())), random: given.random ?? Math.random }
+  return {
+    clock,
+    createId: given.createId ?? (() => ulid(Math.floor(clock.now()))),
+    random: given.random ?? Math.random,
+  }
 }
 
 export function toInstant(ms: number): string {

@@ -1,4 +1,5 @@
-import { CrashLimitError, DurablyError, InvalidOptionError, RetryAfterError, StepError } from './errors'
+import { LONGEST_DELAY_MS } from './environment'
+import { CrashLimitError, DurablyError, InvalidOptionError, PermanentError, RetryAfterError, StepError } from './errors'
 import type { RunRecord } from './storage'
 
 /** How long a run waits after the n-th crash in a row without progress (n = its new `crashCount`). */
@@ -57,6 +58,8 @@ export function triesOf(run: Pick<RunRecord, 'attempt' | 'attemptBase' | 'crashC
 /** Throws when a run was begun as often as it may be: then it was a lost worker that ended its last try. */
 export function refuseSpent(policy: RetryPolicy | null, run: RunRecord): void {
   if (policy?.countCrashes !== true || triesOf(run, true) <= policy.maxAttempts) return
+  // It failed under a policy that would have let it try again.
+  if (run.crashCount === 0) throw new PermanentError(run.error ?? 'No try is left.')
   throw new CrashLimitError(triesOf(run, true) - 1, run.crashCount)
 }
 
@@ -70,10 +73,14 @@ export interface FailedTry {
 }
 
 /** Milliseconds until the next try; `null` when there is none. */
-export function retryDelayMs({ policy, attempt, error, random }: FailedTry): number | null {
+export function retryDelayMs(failed: FailedTry): number | null {
+  const { policy, attempt, error } = failed
   if (policy === null || attempt >= policy.maxAttempts || USELESS.has(kindOf(error))) return null
-  if (error instanceof RetryAfterError) return error.retryAfterMs
-  const { delay = {} } = policy
+  const delayMs = error instanceof RetryAfterError ? error.retryAfterMs : delayOf(policy, failed)
+  return delayMs === null ? null : Math.min(delayMs, LONGEST_DELAY_MS)
+}
+
+function delayOf({ delay = {} }: RetryPolicy, { attempt, error, random }: FailedTry): number | null {
   if (typeof delay === 'number') return delay
   if (typeof delay === 'function') return askedDelay(delay(attempt, error))
   const { from = 1000, factor = 2, upTo = 60_000 } = delay

@@ -2,7 +2,7 @@ import { commonTransaction, enqueueIn } from './caller-transaction'
 import type { JobDefinition } from './define-job'
 import { isWatched, recorded, troubleDelayMs, type Engine } from './engine'
 import { ConflictError, DurablyError, InvalidOptionError, refuseBadText, UnknownOutcomeError } from './errors'
-import { toInstant } from './environment'
+import { LONGEST_DELAY_MS, toInstant } from './environment'
 import type { EventInput } from './events'
 import { toRun, type TriggeredRun } from './run'
 import { parseWith } from './schema'
@@ -90,7 +90,6 @@ export async function toNewRun(engine: Engine, { job, payload, options }: Trigge
 }
 
 const MAX_LABELS = 32
-const MAX_DELAY_MS = 100 * 366 * 24 * 3600 * 1000
 
 function refuseBadOptions(options: TriggerOptions): void {
   if (typeof options !== 'object' || options === null)
@@ -106,7 +105,7 @@ function refuseBadOptions(options: TriggerOptions): void {
   } = options
   for (const name of ['idempotencyKey', 'concurrencyKey', 'tenant'] as const) refuseBadText(name, options[name])
   if (delay !== undefined && runAt !== undefined) throw new InvalidOptionError('Give either delay or runAt, not both.')
-  if (delay !== undefined && !(typeof delay === 'number' && delay >= 0 && delay <= MAX_DELAY_MS)) {
+  if (delay !== undefined && !(typeof delay === 'number' && delay >= 0 && delay <= LONGEST_DELAY_MS)) {
     throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${String(delay)}.`)
   }
   if (runAt !== undefined && !isStorableInstant(runAt)) {
