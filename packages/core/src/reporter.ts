@@ -13,18 +13,25 @@ export interface Reporter {
 /** Errors go to those who listen; the logger is for when nobody does. */
 export function createReporter(logger: Logger | null): Reporter {
   const listeners = new Set<ErrorListener>()
+  function log(message: string, error: unknown): void {
+    try {
+      logger?.error(message, error)
+    } catch {
+      // There is nobody left to tell.
+    }
+  }
   return {
     listen(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
     report(error, during) {
-      if (listeners.size === 0) logger?.error(`durably: ${during}:`, error)
+      if (listeners.size === 0) log(`durably: ${during}:`, error)
       for (const listener of listeners) {
         try {
           listener(error, during)
         } catch (thrown) {
-          logger?.error('durably: an onError listener threw:', thrown)
+          log('durably: an onError listener threw:', thrown)
         }
       }
     },
