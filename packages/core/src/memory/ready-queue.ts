@@ -73,9 +73,10 @@ export class ReadyQueue {
 
   /** The due run that comes first of those the worker may claim. */
   first(jobs: readonly string[], now: Instant): RunEntry | undefined {
+    const known = new Set(jobs)
     let best: RunEntry | undefined
     for (const [jobName, queue] of this.#jobs) {
-      if (!this.#rules.allows('claim', 'known', () => jobs.includes(jobName))) continue
+      if (!this.#rules.allows('claim', 'known', () => known.has(jobName))) continue
       this.#ripen(queue, now)
       const head = queue.ready.peek()?.head
       if (head !== undefined && (best === undefined || claimsBefore(head, best))) best = head
