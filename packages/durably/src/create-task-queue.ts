@@ -1,11 +1,26 @@
 import { InvalidOptionError } from '@coji/durably-core'
 import { createTaskQueue as createOnStorage, type TaskQueue, type TaskQueueOptions } from '@coji/durably-core/queue'
 import type { DurablyDatabase } from '@coji/durably-storage-kysely'
+import type { Dialect, Kysely } from 'kysely'
 import { createSqlStorage, placesIn, type SqlDatabase } from './sql-storage'
 
+/** An instance for whatever tables: their types do not matter here, and make each instance a type of its own. */
+type AnyKysely = Pick<Kysely<unknown>, 'getExecutor' | 'isTransaction' | 'destroy'>
+
 /** A queue on a SQL database. Everything of core's `TaskQueueOptions` applies, with a database for `storage`. */
-export type DatabaseQueueOptions<DB = DurablyDatabase> = Omit<TaskQueueOptions, 'storage'> &
-  SqlDatabase<DB> & { readonly storage?: undefined }
+export type DatabaseQueueOptions = Omit<TaskQueueOptions, 'storage'> &
+  Pick<SqlDatabase, 'tablePrefix' | 'durability'> & { readonly storage?: undefined } & (
+    | {
+        /** A Kysely dialect, or what one of the helpers returns. */
+        readonly dialect: Dialect
+        readonly db?: undefined
+      }
+    | {
+        /** The application's own Kysely instance. `close()` leaves it open. */
+        readonly db: AnyKysely
+        readonly dialect?: undefined
+      }
+  )
 
 /**
  * A task queue in the memory of this process, on a Kysely dialect, on an application's Kysely instance, or on any other
@@ -16,13 +31,17 @@ export type DatabaseQueueOptions<DB = DurablyDatabase> = Omit<TaskQueueOptions, 
  * ```
  */
 export function createTaskQueue<TTasks extends object = Record<string, unknown>>(
-  options: TaskQueueOptions | DatabaseQueueOptions<never> = {},
+  options: TaskQueueOptions | DatabaseQueueOptions = {},
 ): TaskQueue<TTasks> {
   const given = placesIn(options)
   if (given.length > 1) {
     throw new InvalidOptionError(`createTaskQueue() takes a dialect, a db or a storage, not ${given.join(' and ')}.`)
   }
-  if (!('dialect' in options || 'db' in options) || given[0] === 'storage') return createOnStorage(options)
-  const { tablePrefix, durability, dialect, db, ...queue } = options
-  return createOnStorage({ ...queue, storage: createSqlStorage(options) })
+  const { tablePrefix, durability, dialect, db, ...queue } = { ...NO_DATABASE, ...options }
+  const database = { tablePrefix, durability }
+  if (dialect !== undefined) return createOnStorage({ ...queue, storage: createSqlStorage({ ...database, dialect }) })
+  if (db === undefined) return createOnStorage(queue)
+  return createOnStorage({ ...queue, storage: createSqlStorage({ ...database, db: db as Kysely<DurablyDatabase> }) })
 }
+
+const NO_DATABASE = { tablePrefix: undefined, durability: undefined, dialect: undefined, db: undefined }
