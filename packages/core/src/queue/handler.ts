@@ -36,8 +36,11 @@ export interface TaskOptions<TInput = unknown, TPayload = TInput>
   readonly maxAttempts?: number | undefined
 }
 
-/** What is done for a task. It failed if this throws or rejects; what it returns is not kept. */
-export type TaskBody<TPayload> = (payload: TPayload, ctx: TaskContext) => unknown
+/**
+ * What is done for a task. It failed if this throws or rejects; what it returns is not kept. Written as a method, because
+ * for a queue without a type map the payload is `unknown`, and a function that wants something narrower is right.
+ */
+export type TaskBody<TPayload> = { execute(payload: TPayload, ctx: TaskContext): unknown }['execute']
 
 /** A handler as an object. */
 export interface TaskHandler<TType extends string = string, TInput = unknown, TPayload = TInput>

@@ -45,6 +45,7 @@ export interface ResolvedOptions {
 }
 
 const HOUR_MS = 3_600_000
+const DEFAULT_MAX_CRASHES = 5
 const DEFAULT_KEEP: Keep = {
   succeeded: { age: HOUR_MS, count: 1000 },
   dead: { age: 7 * 24 * HOUR_MS, count: 10_000 },
@@ -56,6 +57,8 @@ export function resolveOptions(options: TaskQueueOptions): ResolvedOptions {
   return {
     engine: {
       ...engine,
+      // Of crashes in a row nobody should give a task up before it had its attempts.
+      maxCrashes: options.maxCrashes ?? Math.max(DEFAULT_MAX_CRASHES, maxAttempts),
       // What is kept is decided here.
       storage: storage ?? createMemoryStorage({ now: () => clock.now(), keepEnded: Number.POSITIVE_INFINITY }),
       ...(logger !== undefined && { logger }),

@@ -1,4 +1,4 @@
-import type { Clock, Durably, StopOptions } from '../index'
+import { ClosedError, InvalidOptionError, type Clock, type Durably, type StopOptions } from '../index'
 import { QueueStoppedError } from './errors'
 import type { Retention } from './retention'
 
@@ -13,7 +13,7 @@ export interface QueueSwitchParams {
 /** Starts and stops a queue, and prepares its storage before anything else. */
 export class QueueSwitch {
   readonly #params: QueueSwitchParams
-  #state: 'new' | 'started' | 'stopped' = 'new'
+  #state: 'new' | 'started' | 'stopping' | 'stopped' | 'closed' = 'new'
   #prepared: Promise<void> | null = null
   #callOffTry: () => void = () => {}
 
@@ -30,21 +30,34 @@ export class QueueSwitch {
     return this.#prepared
   }
 
+  /** While it stops, a task in progress may still lead to others. */
   requireOpen(): void {
+    if (this.#state === 'closed') throw new ClosedError()
     if (this.#state === 'stopped') throw new QueueStoppedError()
   }
 
   start(): void {
+    if (this.#state === 'closed') throw new ClosedError()
     if (this.#state === 'started') return
     this.#state = 'started'
     void this.#startWhenPrepared()
   }
 
-  async stop(options?: StopOptions): Promise<void> {
-    this.#state = 'stopped'
+  async stop({ timeout }: StopOptions = {}): Promise<void> {
+    if (timeout !== undefined && !(timeout >= 0)) {
+      throw new InvalidOptionError(`timeout must be a number of milliseconds from 0, not ${timeout}.`)
+    }
+    if (this.#state !== 'closed') this.#state = 'stopping'
     this.#callOffTry()
     this.#params.retention.stop()
-    await this.#params.durably.stop(options)
+    await this.#params.durably.stop(timeout === undefined ? {} : { timeout })
+    if (this.#state === 'stopping') this.#state = 'stopped'
+  }
+
+  async close(): Promise<void> {
+    this.#state = 'closed'
+    await this.stop({ timeout: 0 })
+    await this.#params.durably.close()
   }
 
   /** A database that is away does not keep a queue from starting later. */

@@ -1,4 +1,4 @@
-import type { Clock, Durably } from '../index'
+import { StorageError, type Clock, type Durably } from '../index'
 import type { Keep } from './options'
 import { ENDED_RUNS } from './task'
 import type { TaskEvents } from './task-events'
@@ -21,6 +21,7 @@ export interface RetentionParams {
 export class Retention {
   readonly #params: RetentionParams
   readonly #intervalMs: number
+  #isOn = false
   #endedSince = 0
   #sweeping: Promise<void> | null = null
   #callOff: (() => void) | null = null
@@ -34,13 +35,13 @@ export class Retention {
   }
 
   start(): void {
-    this.#callOff ??= this.#params.clock.schedule(this.#intervalMs, () => {
-      this.#callOff = null
-      void this.sweep().then(() => this.start())
-    })
+    this.#isOn = true
+    this.#planNext()
   }
 
+  /** A sweep in progress goes on to its end. */
   stop(): void {
+    this.#isOn = false
     this.#callOff?.()
     this.#callOff = null
   }
@@ -51,6 +52,14 @@ export class Retention {
       this.#sweeping = null
     })
     return this.#sweeping
+  }
+
+  #planNext(): void {
+    if (!this.#isOn) return
+    this.#callOff ??= this.#params.clock.schedule(this.#intervalMs, () => {
+      this.#callOff = null
+      void this.sweep().then(() => this.#planNext())
+    })
   }
 
   #noteEnd(): void {
@@ -70,6 +79,8 @@ export class Retention {
         if (Number.isFinite(count)) await durably.purge({ ...ended, keepNewest: count })
       }
     } catch (error) {
+      // By the application, which need not wait for this.
+      if (error instanceof StorageError && error.code === 'STORAGE_CLOSED') return
       durably.reportError(error, 'retention')
     }
   }

@@ -1,5 +1,5 @@
 import { InvalidOptionError, type Clock, type Durably, type Run } from '../index'
-import { taskTypeOf } from './task'
+import { CANCELLED, taskTypeOf } from './task'
 
 interface OfTask {
   readonly taskId: string
@@ -18,6 +18,7 @@ interface EventFields {
   succeeded: OfAttempt & { readonly durationMs: number }
   /** An attempt failed; `retry_scheduled` or `dead` follows. */
   failed: OfAttempt & { readonly error: string; readonly durationMs: number }
+  /** `nextRunAt` by the clock of this process; `status()` has the one that counts. */
   retry_scheduled: OfAttempt & { readonly error: string; readonly backoffMs: number; readonly nextRunAt: string }
   dead: OfTask & { readonly attempts: number; readonly error: string }
 }
@@ -141,6 +142,7 @@ export class TaskEvents {
 
   /** Its worker was lost once too often: how often, only its record knows. */
   async #diedUnseen(run: OfRun, error: string): Promise<void> {
+    if (taskTypeOf(run.jobName) === null) return
     const record = await this.#durably.getRun(run.runId).catch(() => null)
     const attempts = record === null ? 0 : this.#attemptsOf(record)
     this.#tell(run, { type: 'dead', attempts, error })
@@ -148,7 +150,7 @@ export class TaskEvents {
 
   /** One that was waiting was removed. */
   #cancelled(run: OfRun, isRequested: boolean): void {
-    if (!isRequested && this.#attempts.has(run.runId)) this.#died(run, 'The task was cancelled.')
+    if (!isRequested && this.#attempts.has(run.runId)) this.#died(run, CANCELLED)
   }
 
   #takeAttempt({ runId }: OfRun) {

@@ -1,4 +1,12 @@
-import { createDurably, type DrainOptions, type DrainResult, type StopOptions } from '../index'
+import {
+  createDurably,
+  InvalidOptionError,
+  type DrainOptions,
+  type DrainResult,
+  type StandardSchema,
+  type StopOptions,
+} from '../index'
+import { toTriggerOptions, type EnqueueOptions } from './enqueue-options'
 import {
   resolveHandler,
   toHandler,
@@ -17,20 +25,6 @@ import { TaskEvents, type TaskEvent, type TaskEventType } from './task-events'
 import { logTasks } from './task-log'
 import { createTaskAccess, type TaskAccess } from './tasks'
 
-/** When and in which order a task runs. */
-export interface EnqueueOptions {
-  /** Milliseconds until it may run. */
-  readonly delay?: number | undefined
-  /** The instant from which it may run. */
-  readonly runAt?: Date | string | undefined
-  /** A second task of the same type and key is the first one, for as long as that is kept. */
-  readonly dedupeKey?: string | undefined
-  /** Higher runs first. Default 0. */
-  readonly priority?: number | undefined
-  /** A transaction of the caller's on the database of the queue: the task is there with it, or not at all. */
-  readonly transaction?: unknown
-}
-
 /** One task of a list. */
 export interface EnqueueItem<TPayload = unknown> {
   readonly payload: TPayload
@@ -42,23 +36,31 @@ export type EnqueuedTask = Task & { readonly deduplicated: boolean }
 
 type TypeIn<TTasks> = keyof TTasks & string
 
+/** What the handler gets is what the schema makes of what is enqueued. */
+interface WithSchema<TInput, TPayload> {
+  readonly schema: StandardSchema<TInput, TPayload>
+}
+
 /**
  * A queue of tasks: data that wait for a handler of their type, are tried again when it fails, and can be watched.
  * `TTasks` says which payload each type has: `createTaskQueue<{ send_email: Mail }>()`.
  */
 export interface TaskQueue<TTasks extends object = Record<string, unknown>> extends TaskAccess {
   /** Says what is done for tasks of a type. Each type has one handler; register all before `start()`. */
-  register<TType extends TypeIn<TTasks>, TPayload = TTasks[TType]>(
-    handler: TaskHandler<TType, TTasks[TType], TPayload>,
+  register<TType extends TypeIn<TTasks>, TPayload>(
+    handler: TaskHandler<TType, TTasks[TType], TPayload> & WithSchema<TTasks[TType], TPayload>,
   ): void
-  register<TType extends TypeIn<TTasks>, TPayload extends TTasks[TType]>(
+  register<TType extends TypeIn<TTasks>>(handler: TaskHandler<TType, TTasks[TType]>): void
+  register<TType extends TypeIn<TTasks>>(taskType: TType, execute: TaskBody<TTasks[TType]>): void
+  register<TType extends TypeIn<TTasks>, TPayload>(
     taskType: TType,
+    options: TaskOptions<TTasks[TType], TPayload> & WithSchema<TTasks[TType], TPayload>,
     execute: TaskBody<TPayload>,
   ): void
-  register<TType extends TypeIn<TTasks>, TPayload = TTasks[TType]>(
+  register<TType extends TypeIn<TTasks>>(
     taskType: TType,
-    options: TaskOptions<TTasks[TType], TPayload>,
-    execute: TaskBody<TPayload>,
+    options: TaskOptions<TTasks[TType]>,
+    execute: TaskBody<TTasks[TType]>,
   ): void
   /** Resolves when the task is stored; a queue, here or elsewhere, executes it. Rejects with nothing enqueued. */
   enqueue<TType extends TypeIn<TTasks>>(
@@ -71,17 +73,23 @@ export interface TaskQueue<TTasks extends object = Record<string, unknown>> exte
     taskType: TType,
     items: readonly EnqueueItem<TTasks[TType]>[],
   ): Promise<EnqueuedTask[]>
+  /** Creates or updates the tables. The first use does it as well, unless that is in a transaction. */
+  migrate(): Promise<void>
   /** Starts executing tasks. Returns at once. */
   start(): void
-  /** Begins no more tasks and waits for those in progress, or gives them back after `timeout` ms. */
+  /**
+   * Begins no more tasks and waits for those in progress, or gives them back after `timeout` ms. In a handler it would
+   * wait for that very task: there, do not await it, or give it a time-out.
+   */
   stop(options?: StopOptions): Promise<void>
-  /** Begins no more tasks of a type, or of any, in this process. Those in progress go on. */
+  /** Begins no more tasks of a type, or of any, here. Those in progress go on. */
   pause(taskType?: TypeIn<TTasks>): void
   resume(taskType?: TypeIn<TTasks>): void
   /** Executes what is due and returns: for serverless functions, cron and tests. */
   runUntilIdle(options?: DrainOptions): Promise<DrainResult>
-  /** Stops at once and closes the storage. Tasks in progress are given back. */
+  /** Stops at once, gives back what is in progress, and closes the storage: for a shared one `stop()` is enough. */
   close(): Promise<void>
+  /** What this queue object does, or sees being done. Returns how to end it. */
   on<T extends TaskEventType>(type: T, listener: (event: TaskEvent<T>) => void): () => void
 }
 
@@ -104,6 +112,7 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   const events = new TaskEvents({ durably, clock, attemptsOf: (run) => handlers.toTask(run).attempts })
   const retention = new Retention({ durably, events, clock, keep, jobNames: () => handlers.jobNames() })
   const power = new QueueSwitch({ durably, retention, clock })
+  let isPaused = false
   if (logger !== null) logTasks(logger, events, durably)
 
   function register(...given: HandlerForm): void {
@@ -116,23 +125,28 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
       },
     })
     handlers.add(handler, (job) => durably.register({ job }).job)
+    if (isPaused) durably.pauseJob(handler.job.name)
   }
 
   async function enqueueMany(taskType: string, items: readonly EnqueueItem[]): Promise<EnqueuedTask[]> {
     const { handle } = handlers.get(taskType)
     power.requireOpen()
-    // Whoever has a transaction open on the database has prepared it, and may hold its only connection.
-    if (items.every(({ options: { transaction } = {} }) => transaction === undefined)) await power.prepared()
-    const runs = await handle.batchTrigger(items.map(toTrigger))
+    if (!Array.isArray(items)) throw new InvalidOptionError('enqueueMany() needs a list of { payload, options }.')
+    const runsToBe = items.map((item) => ({ payload: item?.payload, options: toTriggerOptions(item?.options) }))
+    // Whoever has a transaction open on the database may hold its only connection.
+    if (runsToBe.every(({ options }) => options.transaction === undefined)) await power.prepared()
+    power.requireOpen()
+    const runs = await handle.batchTrigger(runsToBe)
     return runs.map((run) => ({ ...handlers.toTask(run), deduplicated: run.deduplicated }))
   }
 
-  const pauseOrResume = (change: (jobName: string) => void) => (taskType?: string) => {
-    for (const jobName of handlers.jobNames(taskType)) change(jobName)
+  const change = (taskType: string | undefined, apply: (jobName: string) => void) => {
+    for (const jobName of handlers.jobNames(taskType)) apply(jobName)
   }
 
   const queue: TaskQueue = {
-    ...createTaskAccess({ durably, handlers, prepared: () => power.prepared() }),
+    ...createTaskAccess({ durably, handlers, clock, prepared: () => power.prepared() }),
+    migrate: () => power.prepared(),
     register: register as TaskQueue['register'],
     async enqueue(taskType, payload, ...[taskOptions]) {
       const [task] = await enqueueMany(taskType, [{ payload, options: taskOptions }])
@@ -141,22 +155,22 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
     enqueueMany,
     start: () => power.start(),
     stop: (stopOptions) => power.stop(stopOptions),
-    pause: pauseOrResume((jobName) => durably.pauseJob(jobName)),
-    resume: pauseOrResume((jobName) => durably.resumeJob(jobName)),
+    pause(taskType) {
+      change(taskType, (jobName) => durably.pauseJob(jobName))
+      isPaused ||= taskType === undefined
+    },
+    resume(taskType) {
+      change(taskType, (jobName) => durably.resumeJob(jobName))
+      isPaused &&= taskType !== undefined
+    },
     async runUntilIdle(drainOptions) {
       await power.prepared()
-      return durably.runUntilIdle(drainOptions)
+      const result = await durably.runUntilIdle(drainOptions)
+      await retention.sweep()
+      return result
     },
-    async close() {
-      await power.stop({ timeout: 0 })
-      await durably.close()
-    },
+    close: () => power.close(),
     on: (type, listener) => events.on(type, listener),
   }
   return queue as unknown as TaskQueue<TTasks>
-}
-
-function toTrigger({ payload, options = {} }: EnqueueItem) {
-  const { dedupeKey, ...others } = options
-  return { payload, options: { ...others, idempotencyKey: dedupeKey } }
 }

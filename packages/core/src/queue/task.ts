@@ -49,6 +49,9 @@ export const RUNS_OF_STATE: Readonly<Record<TaskState, StateFilter>> = {
   dead: { status: ENDED_RUNS.dead },
 }
 
+/** What is recorded of a task that somebody cancelled: as a run, or by removing it at the moment it was started. */
+export const CANCELLED = 'The task was cancelled.'
+
 const JOB_PREFIX = 'queue:'
 
 /** The job whose runs are the tasks of a type. No worker takes it for one of its own. */
@@ -73,7 +76,7 @@ export function toTask(run: Run, maxAttempts: number): Task {
     // One that has no attempt left is claimed once more, to be dead.
     attempts: Math.min(attemptsOf(run), maxAttempts),
     maxAttempts,
-    lastError: run.error ?? (isWaiting && run.crashCount > 0 ? 'Its worker was lost.' : null),
+    lastError: run.error ?? silentErrorOf(run, isWaiting),
     nextRunAt: state === 'retry_scheduled' || isDelayed ? run.availableAt : null,
     priority: run.priority,
     createdAt: run.createdAt,
@@ -81,6 +84,12 @@ export function toTask(run: Run, maxAttempts: number): Task {
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,
   }
+}
+
+/** For what ended, or is tried again, without an error of the handler. */
+function silentErrorOf({ status, crashCount }: Run, isWaiting: boolean): string | null {
+  if (status === 'cancelled') return CANCELLED
+  return isWaiting && crashCount > 0 ? 'Its worker was lost.' : null
 }
 
 function stateOf({ status, waitingFor }: Run): TaskState {
@@ -95,9 +104,15 @@ function stateOf({ status, waitingFor }: Run): TaskState {
 /** Executions that an error or the end of their worker ended, and the one that is, or was, going on. */
 function attemptsOf(run: Run): number {
   const ended = run.attempt - run.attemptBase - 1 + run.crashCount
-  const isOfCurrent = EXECUTED.includes(run.status) && run.errorDetail?.code !== 'crash_limit'
+  const wasExecuted = EXECUTED.includes(run.status) || run.cancelRequestedAt !== null
+  const isOfCurrent = wasExecuted && !isCrashLimit(run)
   return isOfCurrent ? ended + 1 : ended
 }
 
-/** States in, or from, which somebody executes a run. A run that nobody executed may be cancelled as well. */
+/** Then nobody executed it any more; a handler's own error may have that code, but not that name as well. */
+function isCrashLimit({ errorDetail }: Run): boolean {
+  return errorDetail?.name === 'CrashLimitError' && errorDetail.code === 'crash_limit'
+}
+
+/** States in, or from, which somebody executes a run. To be cancelled one is asked only while somebody does. */
 const EXECUTED: readonly RunStatus[] = ['running', 'completed', 'failed', 'timed_out']

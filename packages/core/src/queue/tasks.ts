@@ -1,4 +1,12 @@
-import { ConflictError, InvalidOptionError, NotFoundError, type Durably, type Run, type RunFilter } from '../index'
+import {
+  ConflictError,
+  InvalidOptionError,
+  NotFoundError,
+  type Clock,
+  type Durably,
+  type Run,
+  type RunFilter,
+} from '../index'
 import type { Handlers } from './handlers'
 import {
   ENDED_RUNS,
@@ -53,11 +61,12 @@ const PAGE = 100
 export interface TaskAccessParams {
   readonly durably: Durably
   readonly handlers: Handlers
+  readonly clock: Clock
   /** Resolves when the storage can be asked. */
   readonly prepared: () => Promise<void>
 }
 
-export function createTaskAccess({ durably, handlers, prepared }: TaskAccessParams): TaskAccess {
+export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAccessParams): TaskAccess {
   async function find(id: string): Promise<Run | null> {
     await prepared()
     const run = await durably.getRun(id)
@@ -83,6 +92,8 @@ export function createTaskAccess({ durably, handlers, prepared }: TaskAccessPara
       const page = await pageOf({ state: 'dead', type, cursor })
       for (const { id } of page) if (await isApplied(durably.retry(id))) redriven += 1
       cursor = page.at(-1)
+      // The rest of the process wants its turn.
+      await clock.turn?.()
       if (page.length < PAGE) return redriven
     }
   }
@@ -109,9 +120,10 @@ export function createTaskAccess({ durably, handlers, prepared }: TaskAccessPara
       }
       return Object.fromEntries(TASK_STATES.map((state) => [state, countOf(state)])) as TaskCounts
     },
-    list: async (filter = {}) => (await pageOf(filter)).map((run) => handlers.toTask(run)),
+    list: async (filter = {}) =>
+      (await pageOf(known('list', filter, ['state', 'type', 'limit', 'cursor']))).map((run) => handlers.toTask(run)),
     redrive: (async (which: string | { readonly type?: string }) => {
-      if (typeof which !== 'string') return redriveAll(which.type)
+      if (typeof which !== 'string') return redriveAll(known('redrive', which, ['type']).type)
       await findSurely(which)
       return handlers.toTask(await durably.retry(which))
     }) as TaskAccess['redrive'],
@@ -121,7 +133,8 @@ export function createTaskAccess({ durably, handlers, prepared }: TaskAccessPara
       if (run.finishedAt === null) await takeBack(id)
       await durably.deleteRun(id)
     },
-    async purge({ state, type, olderThan } = {}) {
+    async purge(options = {}) {
+      const { state, type, olderThan } = known('purge', options, ['state', 'type', 'olderThan'])
       const states = state === undefined ? ENDED : [requireState(state, ENDED)]
       const status = states.flatMap((each) => ENDED_RUNS[each])
       await prepared()
@@ -135,6 +148,18 @@ const ENDED: readonly EndedTaskState[] = ['succeeded', 'dead']
 function requireState<T extends TaskState>(state: T, known: readonly T[]): T {
   if (known.includes(state)) return state
   throw new InvalidOptionError(`"${String(state)}" is not a state here. There are ${known.join(', ')}.`)
+}
+
+/** Strict: what a filter lets through is redriven or gone. */
+function known<T extends object>(call: string, filter: T, names: readonly (keyof T & string)[]): T {
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
+    throw new InvalidOptionError(
+      `${call}() needs an object with ${names.join(', ')}${call === 'redrive' ? ', or an id' : ''}.`,
+    )
+  }
+  const unknown = Object.keys(filter).find((key) => !(names as readonly string[]).includes(key))
+  if (unknown !== undefined) throw new InvalidOptionError(`${call}() knows no option "${unknown}".`)
+  return filter
 }
 
 /** Somebody else may have redriven or removed it meanwhile. */

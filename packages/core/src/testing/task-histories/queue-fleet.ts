@@ -83,9 +83,9 @@ export class QueueFleet {
     const from = begunBefore + (timeout ?? Number.POSITIVE_INFINITY)
     process.isStarted = false
     process.isDraining = false
-    process.isStopped = true
     process.stops.push({ begunBefore, from })
     await process.queue.stop({ timeout })
+    if (!process.isStarted) process.isStopped = true
     judge(() => {
       const left = ledger.executing(process).find(({ current }) => (current?.startedAt ?? 0) < begunBefore)
       must(left === undefined, () => `process ${process.number} has stopped, and still executes ${left?.id}`)
