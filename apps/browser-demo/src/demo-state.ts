@@ -1,4 +1,4 @@
-import type { Log, Run, RunStatus, Step, StoredEvent, WorkerState } from '@coji/durably'
+import type { Log, Run, StatusCounts, Step, StoredEvent, WorkerState } from '@coji/durably'
 
 /** A step whose body runs now, as an event of it told: the database has no row of it yet. */
 export interface OpenStep {
@@ -33,7 +33,7 @@ export type TabRole = 'unknown' | 'leader' | 'follower'
 export interface DemoState {
   readonly runs: readonly Run[]
   readonly isLoaded: boolean
-  readonly counts: Readonly<Record<RunStatus, number>> | null
+  readonly counts: StatusCounts | null
   readonly limit: number
   readonly selectedId: string | null
   /** Of the selected run; `null` while it is read, and when there is none. */

@@ -45,7 +45,7 @@ export function toSteps(rows: readonly StepRow[]): StepRecord[] {
 export function countRuns(runs: readonly RunRecord[]): StatusCounts {
   const counts = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])) as Record<RunStatus, number>
   for (const { status } of runs) counts[status] += 1
-  return counts
+  return { ...counts, waitsForRetry: runs.filter(({ waitingFor }) => waitingFor?.kind === 'retry').length }
 }
 
 export function nextDue(state: State, jobs: readonly string[]): NextDue {

@@ -24,7 +24,7 @@ export interface RunFilter {
 }
 
 /** Which runs `counts()` counts: those that meet every condition. */
-export type CountFilter = Pick<RunFilter, 'jobName' | 'waitsForRetry' | 'tenant'>
+export type CountFilter = Pick<RunFilter, 'jobName' | 'tenant'>
 
 /** A part of a long list. */
 export interface PageOptions<TCursor> {
@@ -51,6 +51,7 @@ export interface RunReads {
   getSteps(id: string): Promise<Step[]>
   getLogs(id: string, page?: PageOptions<string>): Promise<Log[]>
   getEvents(id: string, page?: PageOptions<number>): Promise<StoredEvent[]>
+  /** How many there are of each status, and how many of the pending ones wait for a retry, all at one moment. */
   counts(filter?: CountFilter): Promise<StatusCounts>
   /** In words: what the run is doing, or what it is waiting for. */
   explain(id: string): Promise<string>
@@ -112,26 +113,26 @@ export function capability<Name extends Capability>(
   return group
 }
 
-function toQuery({ status, labels, limit, ...countable }: RunFilter): RunQuery {
+function toQuery({ status, waitsForRetry, labels, limit, ...countable }: RunFilter): RunQuery {
   const statuses = status === undefined ? undefined : listOf(status)
   const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
   if (unknown !== undefined) {
     throw new InvalidOptionError(`"${unknown}" is not a status. There are ${RUN_STATUSES.join(', ')}.`)
   }
+  if (waitsForRetry !== undefined && typeof waitsForRetry !== 'boolean')
+    throw new InvalidOptionError(`waitsForRetry must be true or false, not ${String(waitsForRetry)}.`)
   return {
     ...toCountQuery(countable),
     ...(statuses !== undefined && { statuses }),
+    ...(waitsForRetry !== undefined && { waitsForRetry }),
     ...(labels !== undefined && { labels }),
     ...(limit !== undefined && { limit: refuseBadLimit(limit) }),
   }
 }
 
-function toCountQuery({ jobName, waitsForRetry, tenant }: CountFilter): CountQuery {
-  if (waitsForRetry !== undefined && typeof waitsForRetry !== 'boolean')
-    throw new InvalidOptionError(`waitsForRetry must be true or false, not ${String(waitsForRetry)}.`)
+function toCountQuery({ jobName, tenant }: CountFilter): CountQuery {
   return {
     ...(jobName !== undefined && { jobNames: listOf(jobName) }),
-    ...(waitsForRetry !== undefined && { waitsForRetry }),
     ...(tenant !== undefined && { tenant }),
   }
 }

@@ -149,11 +149,13 @@ export interface RunQuery {
 export interface CountQuery {
   readonly tenant?: string
   readonly jobNames?: readonly string[]
-  readonly waitsForRetry?: boolean
 }
 
 /** How many runs of each status there are. */
-export type StatusCounts = Readonly<Record<RunStatus, number>>
+export interface StatusCounts extends Readonly<Record<RunStatus, number>> {
+  /** Of the pending ones: those that wait for a retry. */
+  readonly waitsForRetry: number
+}
 
 /** When there will be something to do. */
 export interface NextDue {
@@ -185,6 +187,7 @@ export interface Storage<Trx = unknown> {
   getRuns(query: RunQuery): Promise<readonly RunRecord[]>
   /** In the order of `index`, then of writing. */
   getSteps(runId: string, scope?: Scope): Promise<readonly StepRecord[]>
+  /** All numbers are of one moment. */
   counts(query: CountQuery): Promise<StatusCounts>
   nextDue(jobs: readonly string[]): Promise<NextDue>
   /** Throws `NotMigratedError` or `SchemaTooNewError`; a storage without a schema leaves it out. */

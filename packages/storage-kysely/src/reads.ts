@@ -49,14 +49,11 @@ export function createReads(context: SqlContext) {
       return (await reader.read(compileQuery(context, runsQuery(context, query)))).map(toRun)
     },
     async counts(reader: Reader, query: CountQuery): Promise<StatusCounts> {
-      const rows = await reader.read(
-        compileQuery(
-          context,
-          sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(countable(context, query))} group by r.status`,
-        ),
-      )
-      const found = new Map(rows.map((row) => [row['status'], Number(row['runs'])]))
-      return Object.fromEntries(RUN_STATUSES.map((status) => [status, found.get(status) ?? 0])) as StatusCounts
+      const rows = await reader.read(compileQuery(context, countsQuery(context, query)))
+      const found = new Map(rows.map((row) => [row['status'], row]))
+      const counts = RUN_STATUSES.map((status) => [status, Number(found.get(status)?.['runs'] ?? 0)])
+      const waitsForRetry = Number(found.get('pending')?.['retrying'] ?? 0)
+      return { ...Object.fromEntries(counts), waitsForRetry } as StatusCounts
     },
     async nextDue(reader: Reader, jobs: readonly string[]): Promise<NextDue> {
       const [row = {}] = await reader.read(due.bind({ jobs: JSON.stringify(jobs) }))
@@ -75,11 +72,13 @@ export function inTenant(p: (name: 'tenant') => Sql): Sql {
 
 function runsQuery(context: SqlContext, query: RunQuery): Sql {
   const { tables } = context
-  const { ids, statuses, labels, parentRunId, holdingKey, cursor, limit } = query
+  const { ids, statuses, waitsForRetry, labels, parentRunId, holdingKey, cursor, limit } = query
   const conditions = [
     ...(ids === undefined ? [] : [oneOf(sql`r.id`, ids, context)]),
     ...(statuses === undefined ? [] : [oneOf(sql`r.status`, statuses, context)]),
     ...countable(context, query),
+    ...(waitsForRetry === true ? [sql`${waitsFor(context)} = 'retry'`] : []),
+    ...(waitsForRetry === false ? [sql`(${waitsFor(context)} is null or ${waitsFor(context)} <> 'retry')`] : []),
     ...(parentRunId === undefined ? [] : [sql`r.parent_run_id = ${parentRunId}`]),
     ...(holdingKey === undefined ? [] : [sql`r.concurrency_key = ${holdingKey} and r.concurrency_slot is not null`]),
     ...Object.entries(labels ?? {}).map(
@@ -92,12 +91,20 @@ function runsQuery(context: SqlContext, query: RunQuery): Sql {
     order by r.created_at desc, r.id desc ${limit === undefined ? sql`` : sql`limit ${limit}`}`
 }
 
-function countable(context: SqlContext, { jobNames, waitsForRetry, tenant }: CountQuery): Sql[] {
-  const waitsFor = context.dialect.property(sql`r.waiting_for`, 'kind')
+/** One statement, so that no run is counted twice or left out because it changes between two. */
+function countsQuery(context: SqlContext, query: CountQuery): Sql {
+  const isRetrying = sql`r.status = 'pending' and ${waitsFor(context)} = 'retry'`
+  return sql`select r.status, count(*) as runs, sum(case when ${isRetrying} then 1 else 0 end) as retrying
+    from ${context.tables.runs} as r ${where(countable(context, query))} group by r.status`
+}
+
+function waitsFor({ dialect }: SqlContext): Sql {
+  return dialect.property(sql`r.waiting_for`, 'kind')
+}
+
+function countable(context: SqlContext, { jobNames, tenant }: CountQuery): Sql[] {
   return [
     ...(jobNames === undefined ? [] : [isOfJobs(jobNames, context)]),
-    ...(waitsForRetry === true ? [sql`${waitsFor} = 'retry'`] : []),
-    ...(waitsForRetry === false ? [sql`(${waitsFor} is null or ${waitsFor} <> 'retry')`] : []),
     ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
   ]
 }

@@ -1,3 +1,4 @@
+import { RUN_STATUSES } from '@coji/durably'
 import type { KeyboardEvent } from 'react'
 import type { DemoActions } from '../demo-actions'
 import type { DemoState } from '../demo-state'
@@ -21,7 +22,7 @@ export function RunList({ state, actions }: RunListProps) {
   const isLoaded = useStateOf(state, (value) => value.isLoaded)
   const selectedId = useStateOf(state, (value) => value.selectedId)
   const now = Math.max(useNow(AGO_EVERY_MS), Date.parse(runs[0]?.createdAt ?? '') || 0)
-  const total = counts === null ? runs.length : Object.values(counts).reduce((sum, count) => sum + count, 0)
+  const total = counts === null ? runs.length : RUN_STATUSES.reduce((sum, each) => sum + counts[each], 0)
   return (
     <section className="card runs" aria-labelledby="runs">
       <h2 id="runs">

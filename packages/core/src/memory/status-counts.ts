@@ -1,57 +1,54 @@
 import { RUN_STATUSES } from '../lifecycle'
-import type { RunStatus } from '../lifecycle'
 import type { CountQuery, RunRecord, StatusCounts } from '../storage'
 
-type Counts = Record<RunStatus, number>
+type Counts = { -readonly [Name in keyof StatusCounts]: number }
 
 interface Group {
   readonly tenant: string
   readonly jobName: string
-  /** Of those that wait for a retry, and of the others. */
-  readonly retrying: Counts
-  readonly others: Counts
+  readonly counts: Counts
   total: number
 }
 
-/** How many runs are in which state and wait for a retry or not, kept as they change, for each job of each tenant. */
+/** How many runs are in which state, and how many wait for a retry, kept as they change, for each job of each tenant. */
 export class StatusCounter {
   readonly #groups = new Map<string, Group>()
 
   add(record: RunRecord): void {
     const group = this.#groupOf(record)
-    countsFor(group, record)[record.status] += 1
+    addTo(group.counts, record, 1)
     group.total += 1
   }
 
   remove(record: RunRecord): void {
     const group = this.#groupOf(record)
-    countsFor(group, record)[record.status] -= 1
+    addTo(group.counts, record, -1)
     group.total -= 1
     if (group.total === 0) this.#groups.delete(groupName(record))
   }
 
   move(before: RunRecord, after: RunRecord): void {
     if (before.status === after.status && waitsForRetry(before) === waitsForRetry(after)) return
-    const group = this.#groupOf(after)
-    countsFor(group, before)[before.status] -= 1
-    countsFor(group, after)[after.status] += 1
+    const { counts } = this.#groupOf(after)
+    addTo(counts, before, -1)
+    addTo(counts, after, 1)
   }
 
   sum(query: CountQuery): StatusCounts {
     const sum = noCounts()
     const jobNames = query.jobNames && new Set(query.jobNames)
-    for (const { tenant, jobName, retrying, others } of this.#groups.values()) {
+    for (const { tenant, jobName, counts } of this.#groups.values()) {
       if (query.tenant !== undefined && query.tenant !== tenant) continue
       if (jobNames !== undefined && !jobNames.has(jobName)) continue
-      if (query.waitsForRetry !== false) addTo(sum, retrying)
-      if (query.waitsForRetry !== true) addTo(sum, others)
+      for (const status of RUN_STATUSES) sum[status] += counts[status]
+      sum.waitsForRetry += counts.waitsForRetry
     }
     return sum
   }
 
   #groupOf({ tenant, jobName }: RunRecord): Group {
     const name = groupName({ tenant, jobName })
-    const group = this.#groups.get(name) ?? { tenant, jobName, retrying: noCounts(), others: noCounts(), total: 0 }
+    const group = this.#groups.get(name) ?? { tenant, jobName, counts: noCounts(), total: 0 }
     this.#groups.set(name, group)
     return group
   }
@@ -61,12 +58,9 @@ export function waitsForRetry({ waitingFor }: RunRecord): boolean {
   return waitingFor?.kind === 'retry'
 }
 
-function countsFor({ retrying, others }: Group, record: RunRecord): Counts {
-  return waitsForRetry(record) ? retrying : others
-}
-
-function addTo(sum: Counts, counts: Counts): void {
-  for (const status of RUN_STATUSES) sum[status] += counts[status]
+function addTo(counts: Counts, record: RunRecord, change: 1 | -1): void {
+  counts[record.status] += change
+  if (waitsForRetry(record)) counts.waitsForRetry += change
 }
 
 function groupName({ tenant, jobName }: { readonly tenant: string; readonly jobName: string }): string {
@@ -83,5 +77,6 @@ function noCounts(): Counts {
     timed_out: 0,
     cancelled: 0,
     orphaned: 0,
+    waitsForRetry: 0,
   }
 }

@@ -112,11 +112,12 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
     async countsByState({ type } = {}) {
       const jobName = handlers.jobNames(type)
       await prepared()
-      const retried = await durably.counts({ jobName, waitsForRetry: true })
-      const others = await durably.counts({ jobName, waitsForRetry: false })
+      const counts = await durably.counts({ jobName })
       const countOf = (state: TaskState) => {
-        const { status, waitsForRetry = false } = RUNS_OF_STATE[state]
-        return status.reduce((sum, each) => sum + (waitsForRetry ? retried : others)[each], 0)
+        const { status, waitsForRetry } = RUNS_OF_STATE[state]
+        if (waitsForRetry === true) return counts.waitsForRetry
+        const all = status.reduce((sum, each) => sum + counts[each], 0)
+        return waitsForRetry === false ? all - counts.waitsForRetry : all
       }
       return Object.fromEntries(TASK_STATES.map((state) => [state, countOf(state)])) as TaskCounts
     },

@@ -1,5 +1,5 @@
 import { monotonicFactory } from 'ulidx'
-import type { EventTemplate, Lease, NewLog, NewRun, Outcome, RunCommit, StepWrite } from '../../storage'
+import type { EventTemplate, Lease, NewLog, NewRun, Outcome, RunCommit, StatusCounts, StepWrite } from '../../storage'
 
 /** Strictly growing, so that a later run has a later id. */
 export const newId = monotonicFactory()
@@ -13,6 +13,19 @@ export const DETAIL = {
   stack: 'TypeError: broken\n    at job',
   stepName: 'pay',
 } as const
+
+/** What `counts` answers where there is nothing. */
+export const NO_COUNTS: StatusCounts = {
+  pending: 0,
+  assigned: 0,
+  running: 0,
+  completed: 0,
+  failed: 0,
+  timed_out: 0,
+  cancelled: 0,
+  orphaned: 0,
+  waitsForRetry: 0,
+}
 
 /** A run to enqueue, for tests of a storage. */
 export function newRun(over: Partial<NewRun> = {}): NewRun {

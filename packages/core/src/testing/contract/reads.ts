@@ -1,14 +1,12 @@
 import type { RunQuery } from '../../storage'
 import { assertEqual, assertMatches } from '../assert'
-import { newId, newRun, stepWrite } from './builders'
+import { newId, newRun, NO_COUNTS, stepWrite } from './builders'
 import { casesOf } from './contract-case'
 import type { Kit } from './kit'
 
 async function found(kit: Kit, query: RunQuery): Promise<string[]> {
   return (await kit.storage.getRuns(query)).map(({ id }) => id)
 }
-
-const NONE = { pending: 0, assigned: 0, running: 0, completed: 0, failed: 0, timed_out: 0, cancelled: 0, orphaned: 0 }
 
 export const READ_CASES = casesOf('required', 'reads', {
   'migrate can be called again, and at once, and keeps what is there': async (kit) => {
@@ -21,7 +19,7 @@ export const READ_CASES = casesOf('required', 'reads', {
     assertEqual(await kit.storage.getRun(newId()), null, 'getRun')
     assertEqual(await kit.storage.getSteps(newId()), [], 'getSteps')
     assertEqual(await kit.storage.getRuns({}), [], 'getRuns')
-    assertEqual(await kit.storage.counts({}), NONE, 'counts')
+    assertEqual(await kit.storage.counts({}), NO_COUNTS, 'counts')
     assertEqual(await kit.storage.getRun(''), null, 'getRun of an empty id')
   },
 
@@ -36,7 +34,7 @@ export const READ_CASES = casesOf('required', 'reads', {
       assertEqual(await kit.storage.getSteps(run.id, { tenant }), [], `getSteps by tenant "${tenant}"`)
       assertEqual(await kit.storage.getRuns({ tenant }), [], `getRuns by tenant "${tenant}"`)
       assertEqual(await kit.storage.getRuns({ tenant, ids: [run.id] }), [], `getRuns of the id by tenant "${tenant}"`)
-      assertEqual(await kit.storage.counts({ tenant }), NONE, `counts by tenant "${tenant}"`)
+      assertEqual(await kit.storage.counts({ tenant }), NO_COUNTS, `counts by tenant "${tenant}"`)
     }
     assertEqual((await kit.storage.getSteps(run.id, { tenant: 'acme' })).length, 1, 'getSteps by its tenant')
   },
@@ -123,14 +121,22 @@ export const READ_CASES = casesOf('required', 'reads', {
       await (await kit.start({ tenant: 'b', jobName: 'y' })).leave(kind)
     }
     const ended = { completed: 1, failed: 1, timed_out: 1, cancelled: 1 }
-    assertEqual(await kit.storage.counts({}), { ...NONE, ...ended, pending: 3, running: 1 }, 'counts of all')
-    assertEqual(await kit.storage.counts({ tenant: 'a' }), { ...NONE, pending: 2, running: 1 }, 'counts of a tenant')
-    assertEqual(await kit.storage.counts({ jobNames: ['y'] }), { ...NONE, ...ended, running: 1 }, 'counts of a job')
+    assertEqual(await kit.storage.counts({}), { ...NO_COUNTS, ...ended, pending: 3, running: 1 }, 'counts of all')
+    assertEqual(
+      await kit.storage.counts({ tenant: 'a' }),
+      { ...NO_COUNTS, pending: 2, running: 1 },
+      'counts of a tenant',
+    )
+    assertEqual(
+      await kit.storage.counts({ jobNames: ['y'] }),
+      { ...NO_COUNTS, ...ended, running: 1 },
+      'counts of a job',
+    )
     const two = await kit.storage.counts({ jobNames: ['x', 'none', 'y', 'x'] })
-    assertEqual(two, { ...NONE, ...ended, pending: 1, running: 1 }, 'counts of two jobs')
-    assertEqual(await kit.storage.counts({ jobNames: [] }), NONE, 'counts of no job')
+    assertEqual(two, { ...NO_COUNTS, ...ended, pending: 1, running: 1 }, 'counts of two jobs')
+    assertEqual(await kit.storage.counts({ jobNames: [] }), NO_COUNTS, 'counts of no job')
     const both = await kit.storage.counts({ tenant: 'b', jobNames: ['y'] })
-    assertEqual(both, { ...NONE, ...ended }, 'counts of tenant and job')
+    assertEqual(both, { ...NO_COUNTS, ...ended }, 'counts of tenant and job')
     await kit.storage.purge({ statuses: ['failed'], limit: 9 })
     assertMatches(await kit.storage.counts({}), { failed: 0, completed: 1 }, 'counts after a purge')
   },

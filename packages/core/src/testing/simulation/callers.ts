@@ -1,5 +1,4 @@
 import { DurablyError } from '../../errors'
-import type { CountFilter } from '../../runs'
 import type { TriggerOptions } from '../../trigger'
 import type { Fleet } from './fleet'
 import type { Model } from './model'
@@ -167,15 +166,9 @@ export class Callers {
 
   #read(process: SimProcess, runId: string): void {
     const { getRun, getRuns, getSteps, counts, explain } = process.durably
-    const reads = [getRun, getSteps, explain, () => getRuns(), (id: string) => counts(countFilter(id))] as const
+    const reads = [getRun, getSteps, explain, () => getRuns(), () => counts()] as const
     this.#call<unknown>(process, this.#params.world.random.pick<(id: string) => Promise<unknown>>(reads)(runId))
   }
-}
-
-/** Some of the runs or all of them, without a turn of the dice. */
-function countFilter(runId: string): CountFilter {
-  const filters = [{}, { waitsForRetry: true }, { waitsForRetry: false }]
-  return filters[runId.charCodeAt(runId.length - 1) % filters.length] ?? {}
 }
 
 function makeOptions(random: Random): TriggerOptions {

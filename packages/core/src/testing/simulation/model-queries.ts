@@ -64,15 +64,15 @@ export function purgeable(all: Runs, params: PurgeParams, now: number): ModelRun
     .filter((run) => (run.finishedAt ?? 0) < now - olderThanMs)
 }
 
-export function countsOf(all: Runs, { tenant, jobNames, waitsForRetry }: CountQuery): StatusCounts {
+export function countsOf(all: Runs, { tenant, jobNames }: CountQuery): StatusCounts {
   const counted = [...all.values()].filter(
-    ({ wanted, waitingFor }) =>
+    ({ wanted }) =>
       (tenant === undefined || wanted.tenant === tenant) &&
-      (jobNames === undefined || jobNames.includes(wanted.jobName)) &&
-      (waitsForRetry === undefined || (waitingFor === 'retry') === waitsForRetry),
+      (jobNames === undefined || jobNames.includes(wanted.jobName)),
   )
   const entries = RUN_STATUSES.map((status) => [status, counted.filter((run) => run.status === status).length])
-  return Object.fromEntries(entries) as StatusCounts
+  const waitsForRetry = counted.filter(({ waitingFor }) => waitingFor === 'retry').length
+  return { ...Object.fromEntries(entries), waitsForRetry } as StatusCounts
 }
 
 export function whyNot({ status, availableAt, wanted }: ModelRun, { jobs }: ClaimParams, now: number): string {

@@ -161,7 +161,8 @@ function reads({ inner, model }: WiredStorageParams, send: Send) {
         perform: () => inner.counts(query),
         check(counts) {
           const expected = countsOf(model.runs, query)
-          for (const status of RUN_STATUSES) mustEqual(counts[status], expected[status], `counts.${status}`)
+          for (const name of [...RUN_STATUSES, 'waitsForRetry'] as const)
+            mustEqual(counts[name], expected[name], `counts.${name}`)
         },
       }),
     nextDue: (jobs) => send({ name: 'nextDue', ...read, perform: () => inner.nextDue(jobs) }),
