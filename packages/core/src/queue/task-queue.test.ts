@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { settled } from '../testing/fake-clock'
-import { createBench, createFaulty, createGate, createMortal, wrapStorage, type Bench } from '../testing/test-bench'
+import {
+  anything,
+  createBench,
+  createFaulty,
+  createGate,
+  createMortal,
+  wrapStorage,
+  type Bench,
+} from '../testing/test-bench'
 import type { Storage } from '../index'
 import { createTaskQueue, type TaskEvent, type TaskQueue, type TaskQueueOptions, TASK_EVENT_TYPES } from './index'
 
@@ -371,5 +379,265 @@ describe('bad options', () => {
     queue.register('a', () => {})
     expect(() => open({ maxAttempts: 0 }).register('a', () => {})).toThrow('maxAttempts must be an integer from 1')
     expect(() => open({ retry: -1 }).register('a', () => {})).toThrow('delay of retry must be a number from 0')
+  })
+})
+
+describe('a storage that is away longer than a lease, again and again', () => {
+  it('costs a task an attempt each time, and no more than maxAttempts', async () => {
+    const faulty = createFaulty(bench.storage)
+    const queue = open({ maxAttempts: 2 }, faulty.storage)
+    const attempts: number[] = []
+    queue.register('long', (_payload, { attempt }) => {
+      attempts.push(attempt)
+      return new Promise(() => {})
+    })
+    queue.start()
+    const { id } = await queue.enqueue('long', null)
+    for (let outage = 0; outage < 6; outage++) {
+      await bench.clock.advance(5000)
+      faulty.fail()
+      await bench.clock.advance(28_000)
+      faulty.heal()
+      await bench.clock.advance(60_000)
+    }
+    expect(attempts).toEqual([1, 2])
+    expect(await queue.status(id)).toMatchObject({ state: 'dead', attempts: 2 })
+  })
+})
+
+describe('a retry in the far future', () => {
+  it.each<[string, TaskQueueOptions['retry']]>([
+    ['a number', 1e16],
+    ['a function', () => 1e18],
+    ['one that grows', { from: 1e17, factor: 10, upTo: Number.MAX_VALUE }],
+  ])('comes within a hundred years: %s', async (_name, retry) => {
+    const queue = open({ retry })
+    queue.register('flaky', fail)
+    queue.start()
+    const { id } = await queue.enqueue('flaky', null)
+    await settled()
+    expect(await queue.status(id)).toMatchObject({
+      state: 'retry_scheduled',
+      nextRunAt: expect.stringMatching(/^21[23]\d-/),
+    })
+  })
+})
+
+describe('crashes', () => {
+  it('end a task of more than five attempts by its attempts', async () => {
+    const attempts: number[] = []
+    for (let life = 1; life <= 9; life++) {
+      const mortal = createMortal(bench.storage)
+      const queue = open({ maxAttempts: 8 }, mortal.storage)
+      queue.register('heavy', (_payload, { attempt }) => {
+        attempts.push(attempt)
+        return new Promise(() => {})
+      })
+      queue.start()
+      if (life === 1) await queue.enqueue('heavy', null)
+      await bench.clock.advance(62_000)
+      mortal.kill()
+      await bench.clock.advance(40_000)
+    }
+    expect(attempts).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  })
+})
+
+describe('two queues that know a type with different limits', () => {
+  it('leave a task its own last error', async () => {
+    const generous = open({ maxAttempts: 5, retry: 1000 })
+    generous.register('flaky', fail)
+    generous.start()
+    const { id } = await generous.enqueue('flaky', null)
+    await bench.clock.advance(2500)
+    await generous.stop()
+    const strict = open({ maxAttempts: 2 })
+    strict.register('flaky', () => {})
+    strict.start()
+    await bench.clock.advance(5000)
+    expect(await strict.status(id)).toMatchObject({ state: 'dead', lastError: 'no luck' })
+  })
+})
+
+describe('stopping', () => {
+  it('accepts what the tasks in progress lead to', async () => {
+    const gate = createGate()
+    const queue = open()
+    queue.register('first', async () => {
+      await gate.opened
+      await queue.enqueue('second', null)
+    })
+    queue.register('second', () => {})
+    queue.start()
+    const { id } = await queue.enqueue('first', null)
+    await settled()
+    const stopped = queue.stop()
+    gate.open()
+    await stopped
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded' })
+    expect(await queue.countsByState()).toMatchObject({ queued: 1 })
+    await expect(queue.enqueue('second', null)).rejects.toMatchObject({ code: 'QUEUE_STOPPED' })
+  })
+
+  it('with a time-out that is none changes nothing', async () => {
+    const queue = open()
+    queue.register('pass', () => {})
+    queue.start()
+    await expect(queue.stop({ timeout: Number.NaN })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    const { id } = await queue.enqueue('pass', null)
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded' })
+  })
+
+  it.each([{}, { timeout: 60_000 }])('aborts the signal of what it gives back, and says so: %o', async (options) => {
+    const queue = open()
+    const reasons: unknown[] = []
+    queue.register('hold', options, (_payload, { signal }) => {
+      signal.addEventListener('abort', () => reasons.push(signal.reason.code))
+      return new Promise(() => {})
+    })
+    const events = recordEvents(queue)
+    queue.start()
+    const { id } = await queue.enqueue('hold', null)
+    await settled()
+    const stopped = queue.stop({ timeout: 0 })
+    await bench.clock.advance(1)
+    await stopped
+    expect(await queue.status(id)).toMatchObject({ state: 'queued', attempts: 0 })
+    expect(reasons).toEqual(['SHUTDOWN'])
+    expect(events.at(-1)).toMatchObject({ type: 'enqueued', cause: 'released' })
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('ends a sweep that is under way', async () => {
+    let letGo = () => {}
+    const slow: Storage = {
+      ...bench.storage,
+      purge: (params) => new Promise((resolve) => (letGo = () => resolve(bench.storage.purge(params)))),
+    }
+    const queue = open({ keep: { succeeded: { count: 0 } } }, slow)
+    queue.register('pass', () => {})
+    queue.start()
+    await queue.enqueue('pass', null)
+    await bench.clock.advance(60_000)
+    await queue.stop()
+    letGo()
+    await settled()
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('for good: a closed queue neither starts nor takes tasks', async () => {
+    const queue = open()
+    queue.register('pass', () => {})
+    queue.start()
+    await queue.close()
+    expect(() => queue.start()).toThrow(expect.objectContaining({ code: 'CLOSED' }) as Error)
+    await expect(queue.enqueue('pass', null)).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+})
+
+describe('pause()', () => {
+  it('holds for types that are registered later', async () => {
+    const queue = open()
+    queue.pause()
+    queue.register('pass', () => {})
+    queue.start()
+    const { id } = await queue.enqueue('pass', null)
+    await bench.clock.advance(5000)
+    expect(await queue.status(id)).toMatchObject({ state: 'queued' })
+    queue.resume()
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded' })
+  })
+})
+
+describe('a logger that throws', () => {
+  it('disturbs nothing', async () => {
+    const explode = () => {
+      throw new Error('full disk')
+    }
+    const queue = open({ logger: { info: explode, warn: explode, error: explode } })
+    queue.register('pass', () => {})
+    queue.start()
+    const { id } = await queue.enqueue('pass', null)
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded' })
+  })
+})
+
+describe('what is asked for', () => {
+  it('has to be known, before anything is changed', async () => {
+    const queue = open({ maxAttempts: 1 })
+    queue.register('die', fail)
+    queue.start()
+    const { id } = await queue.enqueue('die', null)
+    await settled()
+    const bad = { code: 'INVALID_OPTION' }
+    const redrive = queue.redrive as (which: unknown) => Promise<unknown>
+    for (const which of [[id], 42, null, undefined, { taskType: 'die' }])
+      await expect(redrive(which)).rejects.toMatchObject(bad)
+    await expect(queue.purge({ status: 'dead' } as object)).rejects.toMatchObject(bad)
+    await expect(queue.list({ stat: 'dead' } as object)).rejects.toMatchObject(bad)
+    await expect(queue.enqueue('die', null, { dedupKey: 'a' } as object)).rejects.toMatchObject(bad)
+    await expect(queue.enqueueMany('die', null as never)).rejects.toMatchObject(bad)
+    expect(await queue.countsByState()).toEqual({ queued: 0, running: 0, retry_scheduled: 0, succeeded: 0, dead: 1 })
+  })
+
+  it('is limited to its type', async () => {
+    const queue = open()
+    queue.register('one', () => {})
+    queue.register('other', () => {})
+    await queue.enqueueMany('one', [{ payload: 1 }, { payload: 2 }])
+    await queue.enqueue('other', 3)
+    expect(await queue.countsByState({ type: 'one' })).toMatchObject({ queued: 2 })
+    expect(await queue.list({ type: 'other' })).toMatchObject([{ payload: 3 }])
+    await expect(queue.list({ type: 'none' })).rejects.toMatchObject({ code: 'UNKNOWN_TASK_TYPE' })
+  })
+
+  it('is done to hundreds of dead tasks', async () => {
+    const queue = open({ maxAttempts: 1, concurrency: 50 })
+    queue.register('die', fail)
+    queue.start()
+    await queue.enqueueMany(
+      'die',
+      Array.from({ length: 250 }, (_, payload) => ({ payload })),
+    )
+    await bench.clock.advance(1000)
+    queue.pause()
+    const events = recordEvents(queue)
+    const redriven = queue.redrive({})
+    await bench.clock.advance(1000)
+    expect(await redriven).toBe(250)
+    expect(events).toHaveLength(250)
+    expect(events[0]).toMatchObject({ type: 'enqueued', cause: 'redriven' })
+  })
+
+  it('leaves a running task alone when it may not be removed', async () => {
+    const gate = createGate()
+    const queue = open()
+    queue.register('hold', () => gate.opened)
+    queue.start()
+    const { id } = await queue.enqueue('hold', null)
+    await settled()
+    await expect(queue.remove(id)).rejects.toMatchObject({ code: 'CONFLICT' })
+    gate.open()
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'succeeded', lastError: null })
+  })
+})
+
+describe('runs of jobs on the same storage', () => {
+  it('are not what the queue keeps, counts or purges', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => {})
+    const { id } = await job.trigger({})
+    await durably.runUntilIdle()
+    const queue = open({ keep: { succeeded: { age: 1000, count: 0 }, dead: { age: 1000, count: 0 } } })
+    queue.register('pass', () => {})
+    queue.start()
+    await queue.enqueue('pass', null)
+    await bench.clock.advance(120_000)
+    expect(await queue.list()).toEqual([])
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
   })
 })

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { createDurably, PermanentError, RetryAfterError, type Storage } from '../../src/index'
 import type { TaskCounts, TaskQueue } from '../../src/queue'
 import { createGate } from './gate'
+import { DATABASES, newFile, openOn } from '../databases'
 import { openQueue, PLACES, recordTasks } from './queues'
 
 const NONE: TaskCounts = { queued: 0, running: 0, retry_scheduled: 0, succeeded: 0, dead: 0 }
@@ -432,3 +433,20 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
 function withoutClose(storage: Storage): Storage {
   return { ...storage, close: async () => {} }
 }
+
+describe.each(DATABASES.filter(({ name }) => name !== 'libsql()'))('a queue on $name', ({ dialect }) => {
+  it('enqueues together with rows of the application, or not at all', async () => {
+    const durably = openOn(dialect(newFile()))
+    const queue = openQueue(durably.storage)
+    queue.register('note', () => {})
+    await queue.migrate()
+    const enqueue = (payload: unknown) =>
+      durably.transaction(async (transaction) => {
+        await queue.enqueue('note', payload, { transaction })
+        if (payload === 'no') throw new Error('never mind')
+      })
+    await expect(enqueue('no')).rejects.toThrow('never mind')
+    await enqueue('yes')
+    expect(await queue.list()).toMatchObject([{ payload: 'yes', state: 'queued' }])
+  })
+})
