@@ -1,6 +1,6 @@
 import { StorageError, type Clock, type Durably } from '../index'
 import type { Keep } from './options'
-import { ENDED_RUNS } from './task'
+import { ENDED_RUNS, ENDED_TASK_STATES } from './task'
 import type { TaskEvents } from './task-events'
 
 const SECOND_MS = 1000
@@ -72,7 +72,7 @@ export class Retention {
     const jobName = this.#params.jobNames()
     this.#endedSince = 0
     try {
-      for (const state of ['succeeded', 'dead'] as const) {
+      for (const state of ENDED_TASK_STATES) {
         const { age, count } = keep[state]
         const ended = { status: ENDED_RUNS[state], jobName }
         if (Number.isFinite(age)) await durably.purge({ ...ended, olderThan: age })

@@ -111,7 +111,7 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   const handlers = new Handlers(defaults.maxAttempts)
   const events = new TaskEvents({ durably, clock, attemptsOf: (run) => handlers.toTask(run).attempts })
   const retention = new Retention({ durably, events, clock, keep, jobNames: () => handlers.jobNames() })
-  const power = new QueueSwitch({ durably, retention, clock })
+  const queueSwitch = new QueueSwitch({ durably, retention, clock })
   let isPaused = false
   if (logger !== null) logTasks(logger, events, durably)
 
@@ -130,12 +130,12 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
 
   async function enqueueMany(taskType: string, items: readonly EnqueueItem[]): Promise<EnqueuedTask[]> {
     const { handle } = handlers.get(taskType)
-    power.requireOpen()
+    queueSwitch.requireOpen()
     if (!Array.isArray(items)) throw new InvalidOptionError('enqueueMany() needs a list of { payload, options }.')
     const runsToBe = items.map((item) => ({ payload: item?.payload, options: toTriggerOptions(item?.options) }))
     // Whoever has a transaction open on the database may hold its only connection.
-    if (runsToBe.every(({ options }) => options.transaction === undefined)) await power.prepared()
-    power.requireOpen()
+    if (runsToBe.every(({ options }) => options.transaction === undefined)) await queueSwitch.prepared()
+    queueSwitch.requireOpen()
     const runs = await handle.batchTrigger(runsToBe)
     return runs.map((run) => ({ ...handlers.toTask(run), deduplicated: run.deduplicated }))
   }
@@ -145,16 +145,16 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   }
 
   const queue: TaskQueue = {
-    ...createTaskAccess({ durably, handlers, clock, prepared: () => power.prepared() }),
-    migrate: () => power.prepared(),
+    ...createTaskAccess({ durably, handlers, clock, prepared: () => queueSwitch.prepared() }),
+    migrate: () => queueSwitch.prepared(),
     register: register as TaskQueue['register'],
     async enqueue(taskType, payload, ...[taskOptions]) {
       const [task] = await enqueueMany(taskType, [{ payload, options: taskOptions }])
       return task as EnqueuedTask
     },
     enqueueMany,
-    start: () => power.start(),
-    stop: (stopOptions) => power.stop(stopOptions),
+    start: () => queueSwitch.start(),
+    stop: (stopOptions) => queueSwitch.stop(stopOptions),
     pause(taskType) {
       change(taskType, (jobName) => durably.pauseJob(jobName))
       isPaused ||= taskType === undefined
@@ -164,12 +164,12 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
       isPaused &&= taskType !== undefined
     },
     async runUntilIdle(drainOptions) {
-      await power.prepared()
+      await queueSwitch.prepared()
       const result = await durably.runUntilIdle(drainOptions)
       await retention.sweep()
       return result
     },
-    close: () => power.close(),
+    close: () => queueSwitch.close(),
     on: (type, listener) => events.on(type, listener),
   }
   return queue as unknown as TaskQueue<TTasks>

@@ -1,7 +1,16 @@
 import { ENDED_STATUSES, type EndedStatus, type Run, type RunStatus } from '../index'
 
+/** Every state, in the order of a task's life. */
+export const TASK_STATES = ['queued', 'running', 'retry_scheduled', 'succeeded', 'dead'] as const
+
 /** Where a task is in its life. */
-export type TaskState = 'queued' | 'running' | 'retry_scheduled' | 'succeeded' | 'dead'
+export type TaskState = (typeof TASK_STATES)[number]
+
+/** States in which a task stays until somebody changes or removes it. */
+export const ENDED_TASK_STATES = ['succeeded', 'dead'] as const
+
+/** One of them. */
+export type EndedTaskState = (typeof ENDED_TASK_STATES)[number]
 
 /** A task as it was when it was read. */
 export interface Task {
@@ -15,7 +24,7 @@ export interface Task {
   readonly maxAttempts: number
   /** What the last attempt failed with; `null` once it succeeded. */
   readonly lastError: string | null
-  /** When it may run, if that is not at once; `null` for a task that runs or has ended. */
+  /** The time it was put off to, until it begins; `null` for a task that was not, that runs, or that has ended. */
   readonly nextRunAt: string | null
   readonly priority: number
   readonly createdAt: string
@@ -24,17 +33,11 @@ export interface Task {
   readonly finishedAt: string | null
 }
 
-/** Every state, in the order of a task's life. */
-export const TASK_STATES = ['queued', 'running', 'retry_scheduled', 'succeeded', 'dead'] as const
-
 /** Which runs are the tasks of a state. */
 export interface StateFilter {
   readonly status: readonly RunStatus[]
   readonly waitsForRetry?: boolean
 }
-
-/** States in which a task stays until somebody changes or removes it. */
-export type EndedTaskState = Extract<TaskState, 'succeeded' | 'dead'>
 
 export const ENDED_RUNS: Readonly<Record<EndedTaskState, readonly EndedStatus[]>> = {
   succeeded: ['completed'],

@@ -10,6 +10,7 @@ import {
 import type { Handlers } from './handlers'
 import {
   ENDED_RUNS,
+  ENDED_TASK_STATES,
   RUNS_OF_STATE,
   TASK_STATES,
   taskTypeOf,
@@ -136,15 +137,13 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
     },
     async purge(options = {}) {
       const { state, type, olderThan } = known('purge', options, ['state', 'type', 'olderThan'])
-      const states = state === undefined ? ENDED : [requireState(state, ENDED)]
+      const states = state === undefined ? ENDED_TASK_STATES : [requireState(state, ENDED_TASK_STATES)]
       const status = states.flatMap((each) => ENDED_RUNS[each])
       await prepared()
       return durably.purge({ status, jobName: handlers.jobNames(type), olderThan })
     },
   }
 }
-
-const ENDED: readonly EndedTaskState[] = ['succeeded', 'dead']
 
 function requireState<T extends TaskState>(state: T, known: readonly T[]): T {
   if (known.includes(state)) return state
