@@ -641,3 +641,14 @@ describe('runs of jobs on the same storage', () => {
     expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
   })
 })
+
+describe('a page of tasks', () => {
+  it('goes on after the id of its last one', async () => {
+    const queue = open()
+    queue.register('pass', () => {})
+    const first = await queue.enqueue('pass', null)
+    await bench.clock.advance(1)
+    const second = await queue.enqueue('pass', null)
+    expect(await queue.list({ cursor: second.id })).toMatchObject([{ id: first.id }])
+  })
+})
