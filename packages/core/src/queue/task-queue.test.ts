@@ -199,7 +199,40 @@ describe('a rate limit', () => {
   })
 })
 
+describe('a time-out', () => {
+  it('is called off when the handler has settled', async () => {
+    const queue = open()
+    queue.register('quick', { timeout: 3_600_000 }, () => {})
+    await queue.enqueue('quick', null)
+    await queue.runUntilIdle()
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+})
+
 describe('what is kept', () => {
+  it('are succeeded tasks for an hour and dead ones for a week, unless the queue says otherwise', async () => {
+    const queue = open({ concurrency: 50, maxAttempts: 1 })
+    queue.register('pass', () => {})
+    queue.register('die', fail)
+    const sweep = () => queue.runUntilIdle()
+    await queue.enqueueMany(
+      'pass',
+      Array.from({ length: 1002 }, () => ({ payload: null })),
+    )
+    await queue.enqueue('die', null)
+    await sweep()
+    expect(await queue.countsByState()).toMatchObject({ succeeded: 1000, dead: 1 })
+    await bench.clock.advance(3_500_000)
+    await sweep()
+    expect(await queue.countsByState()).toMatchObject({ succeeded: 1000, dead: 1 })
+    await bench.clock.advance(200_000)
+    await sweep()
+    expect(await queue.countsByState()).toMatchObject({ succeeded: 0, dead: 1 })
+    await bench.clock.advance(7 * 24 * 3_600_000)
+    await sweep()
+    expect(await queue.countsByState()).toMatchObject({ succeeded: 0, dead: 0 })
+  })
+
   it('goes when it is too old, or more than its state keeps, and the counts say so', async () => {
     const queue = open({ keep: { succeeded: { age: 50_000, count: 2 }, dead: { age: Number.POSITIVE_INFINITY } } })
     queue.register('pass', () => {})
@@ -610,6 +643,44 @@ describe('what is asked for', () => {
     expect(await redriven).toBe(250)
     expect(events).toHaveLength(250)
     expect(events[0]).toMatchObject({ type: 'enqueued', cause: 'redriven' })
+  })
+
+  it('is done to those that nobody else has redriven meanwhile', async () => {
+    const queue = open({ maxAttempts: 1, concurrency: 9 })
+    queue.register('die', fail)
+    queue.start()
+    const tasks = await queue.enqueueMany('die', [{ payload: 1 }, { payload: 2 }, { payload: 3 }])
+    await bench.clock.advance(1000)
+    queue.pause()
+    const [all] = await Promise.all([queue.redrive({}), queue.redrive(tasks[0]?.id ?? '')])
+    expect(all).toBe(2)
+    expect(await queue.countsByState()).toMatchObject({ queued: 3, dead: 0 })
+  })
+
+  it('asks a task to stop that begins while it is removed', async () => {
+    const queue = open()
+    queue.register('hold', () => new Promise(() => {}))
+    const { id } = await queue.enqueue('hold', null)
+    const other = open(
+      {},
+      { ...bench.storage, command: (order) => beginFirst().then(() => bench.storage.command(order)) },
+    )
+    other.register('hold', () => {})
+    async function beginFirst() {
+      queue.start()
+      await settled()
+    }
+    await expect(other.remove(id)).rejects.toThrow('has just been started')
+    await bench.clock.advance(20_000)
+    expect(await queue.status(id)).toMatchObject({ state: 'dead', attempts: 1, lastError: 'The task was cancelled.' })
+  })
+
+  it('knows the limit of the queue for types that nobody registered here', async () => {
+    const queue = open({ maxAttempts: 3 })
+    queue.register('pass', { maxAttempts: 9 }, () => {})
+    const { id } = await queue.enqueue('pass', null)
+    expect(await queue.status(id)).toMatchObject({ maxAttempts: 9 })
+    expect(await open({ maxAttempts: 3 }).status(id)).toMatchObject({ maxAttempts: 3 })
   })
 
   it('leaves a running task alone when it may not be removed', async () => {

@@ -117,6 +117,17 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     expect(Date.parse(nextRunAt ?? '') - Date.parse(updatedAt ?? '')).toBeGreaterThan(7_190_000)
   })
 
+  it.each<[string, unknown]>([
+    ['a policy', () => 1e16],
+    ['an error', new RetryAfterError('much later', 1e15)],
+  ])('puts a retry off for a hundred years at most: %s', async (_name, asked) => {
+    const options = typeof asked === 'function' ? { retry: asked } : {}
+    const { queue } = await openStarted({ busy: () => Promise.reject(asked) }, options)
+    const { id } = await queue.enqueue('busy', null)
+    await ends(queue, id, 'retry_scheduled')
+    expect((await queue.status(id))?.nextRunAt).toMatch(/^21[23]\d-/)
+  })
+
   it.each<[string, () => unknown, string]>([
     ['a rejected promise', () => Promise.reject(new Error('rejected')), 'rejected'],
     [
@@ -303,6 +314,7 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     expect(await queue.purge({ state: 'dead' })).toBe(1)
     expect(await queue.purge({ type: 'fail' })).toBe(0)
     expect(await queue.purge({ olderThan: 3_600_000 })).toBe(0)
+    expect(await queue.purge({ olderThan: new Date(Date.now() - 3_600_000) })).toBe(0)
     expect(await queue.purge()).toBe(1)
     expect(await queue.list()).toMatchObject([{ id: running.id }])
     expect(events).toEqual([])
