@@ -47,7 +47,7 @@ export class QueueSwitch {
     if (timeout !== undefined && !(timeout >= 0)) {
       throw new InvalidOptionError(`timeout must be a number of milliseconds from 0, not ${timeout}.`)
     }
-    if (this.#state !== 'closed') this.#state = 'stopping'
+    if (this.#state === 'new' || this.#state === 'started') this.#state = 'stopping'
     this.#callOffTry()
     this.#params.retention.stop()
     await this.#params.durably.stop(timeout === undefined ? {} : { timeout })

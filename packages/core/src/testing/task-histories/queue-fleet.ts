@@ -140,6 +140,18 @@ export class QueueFleet {
     process.kill()
   }
 
+  /** Dead for want of attempts, and not said to be: the process would have read first how many there were. */
+  async #bookUnsaid(process: QueueProcess): Promise<void> {
+    const { storage, clock, judge, ledger, witness } = this.#params
+    const spent = ledger.all().filter(({ state, spent, kind }) => state === 'queued' && spent >= kind.maxAttempts)
+    for (const task of spent) {
+      const run = await storage.getRun(task.id)
+      if (run?.status !== 'failed' || task.state !== 'queued') continue
+      const said = { taskId: task.id, taskType: task.kind.type, timestamp: new Date(clock.now()).toISOString() }
+      judge(() => witness.hear(process, { type: 'dead', ...said, attempts: task.spent, error: run.error ?? '' }))
+    }
+  }
+
   pause(process: QueueProcess, type: string | undefined): void {
     this.#params.say(`pauses ${type ?? 'all'} in process ${process.number}`)
     for (const each of this.#typesOf(type)) process.paused.add(each)
@@ -173,10 +185,11 @@ export class QueueFleet {
       onTrouble: (message) => judge(() => must(false, () => `process ${number} reports ${message}`)),
       onDeath: (dying) => void settle().then(() => this.#die(dying)),
       onUnsent: (dying, commits) => bookUnsent({ process: dying, ledger, witness }, commits),
-      async onUnheard(dying, done) {
+      onUnheard: async (dying, done) => {
         say(`nobody hears what came of ${JSON.stringify(done)}`)
         // What was answered before may be about to be said.
         if (done.name === 'claim') await manyTurns()
+        await this.#bookUnsaid(dying)
         judge(() => bookLastDeed({ process: dying, done, ledger, witness }))
       },
     })
