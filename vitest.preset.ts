@@ -13,9 +13,6 @@ export function testProject(name: string, include: readonly string[] = ['src/**/
       include: [...include],
       environment: 'node',
       restoreMocks: true,
-      // What is waited for comes in milliseconds, but not on a machine that is busy with everything else.
-      expect: { poll: { timeout: 10_000 } },
-      testTimeout: 20_000,
       globalSetup: [fileURLToPath(new URL('./test/postgres-setup.ts', import.meta.url))],
     },
   })

@@ -39,6 +39,25 @@ function recordEvents(queue: TaskQueue): TaskEvent[] {
   return events
 }
 
+/** One process after another begins the only task, and dies with it. */
+async function attemptsOfMortals({ maxAttempts, lives, aliveMs }: Record<'maxAttempts' | 'lives' | 'aliveMs', number>) {
+  const attempts: number[] = []
+  for (let life = 1; life <= lives; life++) {
+    const mortal = createMortal(bench.storage)
+    const queue = open({ maxAttempts }, mortal.storage)
+    queue.register('heavy', (_payload, { attempt }) => {
+      attempts.push(attempt)
+      return new Promise(() => {})
+    })
+    queue.start()
+    if (life === 1) await queue.enqueue('heavy', null)
+    await bench.clock.advance(aliveMs)
+    mortal.kill()
+    await bench.clock.advance(40_000)
+  }
+  return attempts
+}
+
 const fail = () => Promise.reject(new Error('no luck'))
 
 describe('retries', () => {
@@ -87,20 +106,7 @@ describe('retries', () => {
 
 describe('a worker that dies', () => {
   it('costs the task an attempt, and never gives it more than maxAttempts', async () => {
-    const attempts: number[] = []
-    for (let life = 1; life <= 4; life++) {
-      const mortal = createMortal(bench.storage)
-      const queue = open({ maxAttempts: 3 }, mortal.storage)
-      queue.register('heavy', (_payload, { attempt }) => {
-        attempts.push(attempt)
-        return new Promise(() => {})
-      })
-      queue.start()
-      if (life === 1) await queue.enqueue('heavy', null)
-      await bench.clock.advance(1000)
-      mortal.kill()
-      await bench.clock.advance(40_000)
-    }
+    const attempts = await attemptsOfMortals({ maxAttempts: 3, lives: 4, aliveMs: 1000 })
     const queue = open({ maxAttempts: 3 })
     const events = recordEvents(queue)
     queue.register('heavy', () => attempts.push(Number.NaN))
@@ -458,20 +464,7 @@ describe('a retry in the far future', () => {
 
 describe('crashes', () => {
   it('end a task of more than five attempts by its attempts', async () => {
-    const attempts: number[] = []
-    for (let life = 1; life <= 9; life++) {
-      const mortal = createMortal(bench.storage)
-      const queue = open({ maxAttempts: 8 }, mortal.storage)
-      queue.register('heavy', (_payload, { attempt }) => {
-        attempts.push(attempt)
-        return new Promise(() => {})
-      })
-      queue.start()
-      if (life === 1) await queue.enqueue('heavy', null)
-      await bench.clock.advance(62_000)
-      mortal.kill()
-      await bench.clock.advance(40_000)
-    }
+    const attempts = await attemptsOfMortals({ maxAttempts: 8, lives: 9, aliveMs: 62_000 })
     expect(attempts).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
   })
 })
