@@ -8,6 +8,7 @@ import { announceTrouble, type Engine, type Trouble } from './engine'
 import { createEnvironment } from './environment'
 import { ClosedError, DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
+import { onRejection } from './guarded'
 import { createJobHandle, type JobHandle } from './job-handle'
 import { refuseBadLease, resolveOptions, type DurablyOptions } from './options'
 import { createPatience } from './patience'
@@ -295,6 +296,7 @@ function addPlugin({
   lead.requireFree(plugin)
   const leaseMs = leaseWith(plugin, engine, given)
   const uninstall = plugin.install?.(durably)
+  onRejection(uninstall, (error) => engine.reportError(error, `install of plugin "${plugin.name}"`))
   engine.plugins.add(plugin)
   lead.add(plugin)
   engine.options.leaseMs = leaseMs

@@ -262,6 +262,27 @@ describe('listeners', () => {
     ])
   })
 
+  it('of onError may be async and reject; the logger hears of it', async () => {
+    const logged: unknown[][] = []
+    const durably = bench.open({ logger: { error: (...parts: unknown[]) => logged.push(parts) } })
+    durably.onError(async () => {
+      throw new Error('worse')
+    })
+    durably.reportError(new Error('bad'), 'test')
+    await settled()
+    expect(logged).toEqual([[expect.stringContaining('onError'), expect.objectContaining({ message: 'worse' })]])
+  })
+
+  it('are not needed for the process to survive a logger that rejects', async () => {
+    const logger = { error: () => Promise.reject(new Error('the logger is away')) }
+    const durably = bench.open({ logger })
+    durably.reportError(new Error('bad'), 'test')
+    durably.onError(() => Promise.reject(new Error('worse')))
+    durably.reportError(new Error('bad'), 'test')
+    await settled()
+    expect(durably.health().trouble).toBe(null)
+  })
+
   it('number what is emitted from outside along with the rest', async () => {
     const durably = bench.open()
     const events = recordEvents(durably)

@@ -1,5 +1,6 @@
 import { toInstant, type Clock } from './environment'
 import { InvalidOptionError } from './errors'
+import { guarded } from './guarded'
 import type { EventTemplate, Progress, WaitingFor } from './storage'
 
 /** What every event of a run carries. */
@@ -157,12 +158,10 @@ export function createEmitter(clock: Clock, onListenerError: (error: unknown, ty
       const event = Object.assign({}, input, { timestamp: toInstant(clock.now()), sequence })
       if (seq !== undefined) Object.assign(event, { seq })
       for (const listener of hearing) {
-        try {
-          const result = listener(event as never)
-          if (result instanceof Promise) result.catch((error: unknown) => onListenerError(error, input.type))
-        } catch (error) {
-          onListenerError(error, input.type)
-        }
+        guarded(
+          () => listener(event as never),
+          (error) => onListenerError(error, input.type),
+        )
       }
     },
   }

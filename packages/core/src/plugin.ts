@@ -1,6 +1,7 @@
 import type { Durably } from './durably'
 import { InvalidOptionError } from './errors'
 import { EVENT_TYPES, type EventType } from './events'
+import { onRejection } from './guarded'
 import { capability } from './runs'
 import type { Storage } from './storage'
 import type { StopOptions } from './worker'
@@ -117,13 +118,22 @@ export function createPlugins(): Plugins {
     aroundRun: (run, body) =>
       plugins.reduceRight((next, plugin) => {
         const around = plugin.aroundRun?.bind(plugin)
-        return around === undefined ? next : () => around(run, next)
+        return around === undefined ? next : () => around(run, mayBeDropped(next))
       }, body)(),
     aroundStep: (step, body) =>
       plugins.reduceRight((next, plugin) => {
         const around = plugin.aroundStep?.bind(plugin)
-        return around === undefined ? next : () => around(step, next)
+        return around === undefined ? next : () => around(step, mayBeDropped(next))
       }, body)(),
+  }
+}
+
+/** A plugin need not await what it begins by `next()`. */
+function mayBeDropped(next: () => Promise<unknown>): () => Promise<unknown> {
+  return () => {
+    const work = next()
+    onRejection(work, () => {})
+    return work
   }
 }
 

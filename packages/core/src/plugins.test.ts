@@ -196,6 +196,39 @@ describe('aroundRun', () => {
   })
 })
 
+describe('what a plugin does not wait for', () => {
+  it('may fail without ending the process', async () => {
+    const durably = withPlugins({
+      name: 'hasty',
+      async aroundRun(_run, next) {
+        void next()
+        throw new Error('hasty')
+      },
+    })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => Promise.reject(new Error('no')))
+    await expect(job.triggerAndWait({})).rejects.toMatchObject({ run: { error: 'hasty' } })
+  })
+
+  it('is told to onError where install or leadWorker is async', async () => {
+    const durably = bench.open()
+    const heard: unknown[] = []
+    durably.onError((error, during) => heard.push([during, String(error)]))
+    const install = async () => {
+      throw new Error('no install')
+    }
+    const leadWorker = async () => {
+      throw new Error('no lead')
+    }
+    durably.use({ name: 'late', install, leadWorker } as unknown as Plugin)
+    durably.start()
+    await settled()
+    expect(heard).toEqual([
+      ['install of plugin "late"', 'Error: no install'],
+      ['leadWorker of plugin "late"', 'Error: no lead'],
+    ])
+  })
+})
+
 describe('aroundStep', () => {
   it('wraps each body, not the steps that are skipped', async () => {
     const calls: string[] = []

@@ -1,9 +1,11 @@
+import { guarded } from './guarded'
+
 /** Where errors are written that nobody else hears of. `console` is one. */
 export interface Logger {
   error(message: string, ...details: unknown[]): void
 }
 
-type ErrorListener = (error: unknown, during: string) => void
+type ErrorListener = (error: unknown, during: string) => unknown
 
 export interface Reporter {
   listen(listener: ErrorListener): () => void
@@ -13,13 +15,12 @@ export interface Reporter {
 /** Errors go to those who listen; the logger is for when nobody does. */
 export function createReporter(logger: Logger | null): Reporter {
   const listeners = new Set<ErrorListener>()
-  function log(message: string, error: unknown): void {
-    try {
-      logger?.error(message, error)
-    } catch {
-      // There is nobody left to tell.
-    }
-  }
+  // Of a logger that fails there is nobody left to tell.
+  const log = (message: string, error: unknown) =>
+    guarded(
+      () => logger?.error(message, error),
+      () => {},
+    )
   return {
     listen(listener) {
       listeners.add(listener)
@@ -28,11 +29,10 @@ export function createReporter(logger: Logger | null): Reporter {
     report(error, during) {
       if (listeners.size === 0) log(`durably: ${during}:`, error)
       for (const listener of listeners) {
-        try {
-          listener(error, during)
-        } catch (thrown) {
-          log('durably: an onError listener threw:', thrown)
-        }
+        guarded(
+          () => listener(error, during),
+          (thrown) => log('durably: an onError listener threw:', thrown),
+        )
       }
     },
   }

@@ -133,6 +133,12 @@ describe('a run that is tried again', () => {
     expect(await now()).toMatchObject({ status: 'failed', error: 'bad policy' })
   })
 
+  it('fails when its policy is async, whatever that comes to', async () => {
+    const delay = (() => Promise.reject(new Error('too late'))) as unknown as () => number
+    const { now } = await perform(() => Promise.reject(new Error('boom')), { maxAttempts: 3, delay })
+    expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('retry.delay()') })
+  })
+
   it('is cancelled while it waits', async () => {
     const { durably, id, now } = await perform(() => Promise.reject(new Error('boom')), twice)
     await durably.cancel(id)

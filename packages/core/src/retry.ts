@@ -1,5 +1,6 @@
 import { LONGEST_DELAY_MS } from './environment'
 import { CrashLimitError, DurablyError, InvalidOptionError, PermanentError, RetryAfterError, StepError } from './errors'
+import { onRejection } from './guarded'
 import type { RunRecord } from './storage'
 
 /** How long a run waits after the n-th crash in a row without progress (n = its new `crashCount`). */
@@ -109,6 +110,8 @@ export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPoli
 }
 
 function askedDelay(answer: number | null): number | null {
+  // An async one is refused whatever it comes to.
+  onRejection(answer, () => {})
   if (answer === null || (typeof answer === 'number' && answer >= 0 && Number.isFinite(answer))) return answer
   throw new InvalidOptionError(`retry.delay() must return milliseconds from 0, or null, not ${String(answer)}.`)
 }

@@ -1,5 +1,6 @@
 import type { Durably } from './durably'
 import { InvalidOptionError, refuseBadDuration } from './errors'
+import { onRejection } from './guarded'
 import type { Plugin, Uninstall } from './plugin'
 import type { StopOptions, Worker } from './worker'
 
@@ -56,6 +57,7 @@ export class WorkerLead {
     }
     const leave = leader.leadWorker({ start, stop }, durably)
     if (typeof leave === 'function') term.leave = leave
+    onRejection(leave, (error) => this.#reportError(error, `leadWorker of plugin "${leader.name}"`))
     return term
   }
 

@@ -34,11 +34,11 @@ export class Watchers implements WatchStorage {
   /** A hint from elsewhere. */
   tell(hint: Hint): void {
     for (const listener of this.#listeners) {
+      // A hint is a courtesy; who fails at it must not fail the write that was done.
       try {
-        listener(hint)
-      } catch {
-        // A hint is a courtesy; who fails at it must not fail the write that was done.
-      }
+        const result: unknown = listener(hint)
+        if (result instanceof Promise) result.catch(() => {})
+      } catch {}
     }
   }
 

@@ -1,3 +1,4 @@
+import { guarded } from '../guarded'
 import type { Hint, WatchStorage } from '../storage'
 
 /** Collects what a write changed and tells it once the write is done. */
@@ -31,11 +32,10 @@ export class Hints implements WatchStorage {
   }
 }
 
-/** The write has happened: a listener that throws must not make it look as if it had not. */
+/** The write has happened: a listener that fails must not make it look as if it had not. A hint may be lost. */
 function tell(listener: (hint: Hint) => void, hint: Hint): void {
-  try {
-    listener(hint)
-  } catch {
-    // A hint may be lost.
-  }
+  guarded(
+    () => listener(hint),
+    () => {},
+  )
 }

@@ -59,16 +59,18 @@ export const WATCH_CASES = casesOf('watch', 'watch', {
     stopStaying()
   },
 
-  'a listener that throws disturbs neither the write nor other listeners': async (kit) => {
+  'a listener that fails, at once or later, disturbs neither the write nor other listeners': async (kit) => {
     const hints: Hint[] = []
     const stopBroken = kit.watch.subscribe(() => {
       throw new Error('a broken listener')
     })
+    const stopRejecting = kit.watch.subscribe(() => Promise.reject(new Error('a listener that rejects')))
     const stop = kit.watch.subscribe((hint) => hints.push(hint))
     const run = await kit.enqueue()
     assertEqual(await kit.run(run.id), run, 'the run')
     await assertHinted(kit, hints, { hint: { kind: 'runs' }, after: 'enqueue' })
     stopBroken()
+    stopRejecting()
     stop()
   },
 })
