@@ -1,4 +1,4 @@
-import { LIFECYCLE, type ClaimParams, type RunRecord } from '@coji/durably-core'
+import { isSuspect, LIFECYCLE, type ClaimParams, type RunRecord } from '@coji/durably-core'
 import type { Draft } from './draft.ts'
 
 /** Takes due runs in order, each with a lease of its own: a higher epoch and the token of this claim. */
@@ -9,6 +9,7 @@ export function claim(draft: Draft, params: ClaimParams): RunRecord[] {
   const claimed: RunRecord[] = []
   for (const run of live.filter((each) => isDue(draft, each, params)).sort(inClaimOrder)) {
     if (claimed.length >= params.limit) break
+    if (isSuspect(run) && (params.holdsSuspect || claimed.some(isSuspect))) continue
     const slot = slotFor(run, taken)
     if (slot === 'none free') continue
     if (slot !== null) slotsOf(taken, run).add(slot)

@@ -45,8 +45,8 @@ function apply(draft: Draft, run: RunRecord, one: RunCommit): RunRecord {
     heartbeatAt: draft.now,
     currentStepIndex: one.currentStepIndex ?? run.currentStepIndex,
     progress: one.progress ?? run.progress,
-    // A step that got somewhere ends a streak of crashes.
-    crashCount: one.steps.some(({ status }) => status !== 'started') ? 0 : run.crashCount,
+    // What got somewhere ends a streak of crashes.
+    crashCount: one.hasProgressed ? 0 : run.crashCount,
     ...(one.outcome === null ? { leaseUntil: draft.in(one.leaseMs) } : departure(draft, run, one.outcome)),
   })
 }

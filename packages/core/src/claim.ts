@@ -22,12 +22,12 @@ export class Claimer {
     this.#engine = engine
   }
 
-  claim(admitted: Admitted): Promise<Claimed> {
+  claim(admitted: Admitted, holdsSuspect: boolean): Promise<Claimed> {
     return this.#inTurn(async () => {
       const found = await this.#findUnanswered()
       if (found.runs.length > 0 || admitted.jobs.length === 0) return found
       const sentAt = this.#engine.environment.clock.monotonic()
-      const params = this.#params(admitted)
+      const params = { ...this.#params(admitted), holdsSuspect }
       this.#unanswered = { params, sentAt }
       const runs = await ask(this.#engine, (storage) => storage.claim(params))
       this.#unanswered = null
@@ -54,7 +54,7 @@ export class Claimer {
     return turn
   }
 
-  #params({ jobs, limit }: Admitted): ClaimParams {
+  #params({ jobs, limit }: Admitted): Omit<ClaimParams, 'holdsSuspect'> {
     const { options, environment } = this.#engine
     return {
       workerId: options.workerId,

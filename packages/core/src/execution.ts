@@ -1,6 +1,7 @@
 import type { BodyScope } from './body-scope'
 import type { CommitLine } from './commits'
 import { createContext, createLogs, createProgress } from './context'
+import { isSuspect } from './crashes'
 import { askPatiently, isWatched, reportTrouble, type Engine } from './engine'
 import type { InterruptionReason } from './errors'
 import { createInterruption, type Interruption } from './interruption'
@@ -19,6 +20,8 @@ import { decodeValue } from './values'
 export interface Execution {
   readonly runId: string
   readonly leaseEpoch: number
+  /** Until it has got further than the executions that were lost with their workers. */
+  isSuspect(): boolean
   interrupt(reason: InterruptionReason, graceMs?: number): void
   /** Settles when nothing more will be done or written for it, with whether the run comes due again. Never rejects. */
   readonly done: Promise<{ readonly isDueLater: boolean }>
@@ -32,12 +35,15 @@ export interface ExecutionParams {
   readonly run: RunRecord
   /** When the claim was sent, by the worker's own clock. */
   readonly claimedAt: number
+  /** The run is no suspect any more. */
+  readonly onCleared: () => void
 }
 
 export function startExecution(params: ExecutionParams): Execution {
-  const { engine, line, leases, bodyScope, run, claimedAt } = params
+  const { engine, line, leases, run, claimedAt } = params
   const interruption = createInterruption(engine.environment.clock, run.id)
   const hold = { lost: false, finishing: false }
+  let suspect = isSuspect(run)
   const openCalls: StepScope['openCalls'] = new Map()
   const suspension = new Suspension(engine.environment.clock, openCalls, run.wakes)
   interruption.onInterrupt(() => suspension.interrupt())
@@ -79,6 +85,11 @@ export function startExecution(params: ExecutionParams): Execution {
       held.extendedAt(sentAt)
       noteAnswer(answer)
     },
+    onProgress() {
+      if (!suspect) return
+      suspect = false
+      params.onCleared()
+    },
     // Nothing of this execution can be stored any more. The lease runs out and the run is recovered, as after a crash.
     onRejected() {
       hold.lost = true
@@ -87,8 +98,9 @@ export function startExecution(params: ExecutionParams): Execution {
     },
   })
   const own = { interruption, suspension, openCalls, writer, hold }
-  const done = untilDone(Object.assign({ engine, line, leases, bodyScope, run, claimedAt }, own), held)
-  return { runId: run.id, leaseEpoch: run.leaseEpoch, interrupt: interruption.interrupt, done }
+  const done = untilDone(Object.assign({}, params, own), held)
+  const { id: runId, leaseEpoch } = run
+  return { runId, leaseEpoch, isSuspect: () => suspect, interrupt: interruption.interrupt, done }
 }
 
 interface RunningExecution extends ExecutionParams {

@@ -34,6 +34,7 @@ export const GUARDS = {
   idempotencyKey: 'no run of the same tenant and job has the key',
   due: '`availableAt` has come by the clock of the storage',
   known: 'the worker knows the job',
+  suspect: 'the run is no suspect, or the worker holds no other one',
   slot: 'a slot of the concurrency key is free; it is taken by the same write',
   lease: 'lease epoch and claim token (and leader epoch) are those of the holder',
   commitNo: 'the commit is the next one under this lease',
@@ -61,7 +62,12 @@ const byHolder = { by: 'the holder', guards: ['status', 'lease', 'commitNo'] } a
 /** `to` lists every state the transition can end in; where there are two or more, the flag to cancel or a limit decides. */
 export const LIFECYCLE = {
   enqueue: { from: [], to: ['pending'], by: 'anyone', guards: ['idempotencyKey'] },
-  claim: { from: ['pending'], to: ['running'], by: 'any worker', guards: ['status', 'due', 'known', 'slot'] },
+  claim: {
+    from: ['pending'],
+    to: ['running'],
+    by: 'any worker',
+    guards: ['status', 'due', 'known', 'suspect', 'slot'],
+  },
   commit: { from: ['running'], to: ['running'], ...byHolder },
   renew: { from: ['running'], to: ['running'], by: 'the holder', guards: ['status', 'lease'] },
   complete: { from: ['running'], to: ['completed', 'cancelled'], ...byHolder },

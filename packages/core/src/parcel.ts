@@ -14,6 +14,7 @@ export type StepAnswer = CommitAnswer & { readonly eventSeq?: number }
 /** Something to persist, in the order in which it happened. */
 export interface Piece {
   readonly steps?: readonly StepWrite[]
+  readonly hasProgressed?: boolean
   readonly currentStepIndex?: number | null
   readonly consumedSignals?: readonly number[]
   readonly log?: NewLog
@@ -35,6 +36,7 @@ type Contents = Omit<RunCommit, 'lease' | 'commitNo' | 'leaseMs'>
 
 export function contentsOf({ pieces, progress, outcome }: Parcel): Contents {
   return {
+    hasProgressed: hasProgressed({ pieces }),
     currentStepIndex: pieces.flatMap((piece) => piece.currentStepIndex ?? []).at(-1) ?? null,
     progress,
     steps: withoutOutdated(pieces.flatMap((piece) => piece.steps ?? [])),
@@ -43,6 +45,10 @@ export function contentsOf({ pieces, progress, outcome }: Parcel): Contents {
     consumedSignals: pieces.flatMap((piece) => piece.consumedSignals ?? []),
     outcome,
   }
+}
+
+export function hasProgressed({ pieces }: Pick<Parcel, 'pieces'>): boolean {
+  return pieces.some((piece) => piece.hasProgressed === true)
 }
 
 /** A start whose end goes with the same commit need not be written. */

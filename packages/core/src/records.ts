@@ -66,7 +66,7 @@ export interface RunRecord {
   readonly attempt: number
   /** The attempt before the one a retry by hand began with: `maxAttempts` counts from here. */
   readonly attemptBase: number
-  /** Holders lost in a row without a committed step between them. */
+  /** Holders lost in a row without progress between them, as far as they count: see `recoveryOf`. */
   readonly crashCount: number
   readonly assignments: number
   readonly ownerId: string | null

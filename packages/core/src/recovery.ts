@@ -12,9 +12,9 @@ export interface RecoverRunsParams {
 
 /** Takes runs away from workers that are gone, and says so. Resolves with those that can run again. */
 export async function recoverRuns({ engine, deadWorkerId, held }: RecoverRunsParams): Promise<readonly RunRecord[]> {
-  const params = recoverParams(engine, deadWorkerId, held)
   const recovered: RunRecord[] = []
   for (;;) {
+    const params = recoverParams(engine, deadWorkerId, held)
     const batch = await ask(engine, (storage) => storage.recover(params))
     for (const run of batch) announce(engine, run)
     recovered.push(...batch.filter((run) => run.status === 'pending'))
@@ -25,12 +25,15 @@ export async function recoverRuns({ engine, deadWorkerId, held }: RecoverRunsPar
 
 function recoverParams(engine: Engine, deadWorkerId: string | null, held: readonly string[]): RecoverParams {
   const { maxCrashes } = engine.options
-  const error = `The run lost its worker ${maxCrashes} times in a row without completing another step.`
+  const error =
+    `The run lost its worker ${maxCrashes} ${maxCrashes === 1 ? 'time' : 'times in a row'} without completing a step or ` +
+    'saving a new checkpoint. Find out what its next step does to the process, then retry it.'
   const nobody = { runId: '', jobName: '' }
   return {
     deadWorkerId,
     held,
     maxCrashes,
+    jitter: engine.environment.random(),
     limit: BATCH,
     crashLimit: { error, detail: { name: 'CrashLimitError', code: 'crash_limit' } },
     events: {

@@ -2,7 +2,7 @@ import { ChunkBacklog, CHUNKS_TOGETHER } from './chunk-backlog'
 import type { CommitLine } from './commits'
 import type { Engine } from './engine'
 import type { EventInput } from './events'
-import { contentsOf, countForOneCommit, joinChunks, MAX_PIECES, NOTHING, settle } from './parcel'
+import { contentsOf, countForOneCommit, hasProgressed, joinChunks, MAX_PIECES, NOTHING, settle } from './parcel'
 import type { Parcel, Piece, StepAnswer } from './parcel'
 import type { CommitAnswer, Lease, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
 
@@ -14,6 +14,8 @@ const CHUNK_RIDE_MS = 50
 export interface StepCommit {
   /** Rows in their order; more than one when the step goes on in a row of its own. */
   readonly writes: readonly StepWrite[]
+  /** The run has got further with it. */
+  readonly hasProgressed: boolean
   /** The highest index of a completed step, plus one; `null` leaves it. */
   readonly currentStepIndex: number | null
   /** Positions of the signals that the rows used up. */
@@ -55,6 +57,8 @@ export interface RunWriterParams {
   readonly lease: Lease
   /** Every answer, and when what it answers was sent. */
   readonly onAnswer: (answer: CommitAnswer, sentAt: number) => void
+  /** A commit with which the run got further was kept. */
+  readonly onProgress: () => void
   /** The storage will never take what was sent. */
   readonly onRejected: (error: unknown) => void
 }
@@ -80,8 +84,8 @@ export class RunWriter {
     this.#params = params
   }
 
-  commitStep({ writes, currentStepIndex, consumedSignals, event }: StepCommit): Promise<StepAnswer> {
-    return this.#commitNow({ steps: writes, currentStepIndex, consumedSignals, event: this.#stored(event) })
+  commitStep({ writes, event, ...rest }: StepCommit): Promise<StepAnswer> {
+    return this.#commitNow({ ...rest, steps: writes, event: this.#stored(event) })
   }
 
   finish(outcome: Outcome): Promise<CommitAnswer> {
@@ -296,6 +300,7 @@ export class RunWriter {
   }
 
   #settle(parcel: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
+    if (answer.kept && hasProgressed(parcel)) this.#params.onProgress()
     settle(parcel, answer)
     this.#chunks.settle(parcel.pieces)
   }

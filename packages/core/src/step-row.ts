@@ -45,6 +45,8 @@ export interface RowResult {
   readonly due?: StepWrite['due']
   readonly child?: NewRun
   readonly consumedSignals?: readonly number[]
+  /** Of a body that is not over: whether it has got further than any start before it. */
+  readonly hasProgressed?: boolean
   /** The row in which the step goes on, after a delay. */
   readonly next?: { readonly row: RecordedStep; readonly delayMs: number }
 }
@@ -83,6 +85,8 @@ export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult
       toWrite(row, recorded, { due: result.due ?? null, child: result.child ?? null }),
       ...(next === undefined ? [] : [toWrite(row, next.row, { due: { inMs: next.delayMs }, child: null })]),
     ],
+    // A start alone, or one that was called off, is where the run was before.
+    hasProgressed: result.hasProgressed ?? (status !== 'started' && recorded.attempt !== NO_ATTEMPT),
     currentStepIndex: status === 'completed' ? scope.completedSteps : null,
     consumedSignals,
     event,

@@ -49,7 +49,8 @@ export function toolsFor(call: OpenStep, signal: AbortSignal): StepTools {
 async function save(call: OpenStep, checkpoint: unknown): Promise<void> {
   const { scope, name } = call
   if (!call.isOpen) throw new InvalidOptionError(`save() of step "${name}" was called after its body had ended.`)
+  const before = call.checkpoint
   call.checkpoint = encodeValue(checkpoint, `The checkpoint of step "${name}"`)
-  const { row } = await commitRow(call, 'started')
+  const { row } = await commitRow(call, 'started', { hasProgressed: call.checkpoint !== before })
   if (call.isOpen) scope.recorded.set(name, row)
 }

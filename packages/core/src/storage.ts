@@ -57,6 +57,8 @@ export interface ClaimParams {
   readonly jobs: readonly string[]
   readonly limit: number
   readonly leaseMs: number
+  /** Of the suspects (`isSuspect`) a claim takes one at most; none with this. Other due runs are taken past those left. */
+  readonly holdsSuspect: boolean
   readonly events: readonly EventTemplate[]
   /** The answer to this very claim was lost: return what it claimed, claim nothing. */
   readonly repeat?: boolean
@@ -67,13 +69,16 @@ export type RenewAnswer =
   | { readonly kept: true; readonly wakes: number; readonly cancelRequested: boolean }
   | { readonly kept: false }
 
-/** Whose runs are taken back, and what becomes of them. */
+/** Whose runs are taken back, and what becomes of them: that is for `recoveryOf` to say. */
 export interface RecoverParams {
   /** Recover the leases of this worker whether they have run out or not: the caller swears that it is dead. */
   readonly deadWorkerId: string | null
   /** Runs this worker holds itself: never touched. */
   readonly held: readonly string[]
   readonly maxCrashes: number
+  /** From 0 up to 1, new for each call. */
+  readonly jitter: number
+  /** Suspects are taken last: as long as one is there it shows whose fault it was. */
   readonly limit: number
   readonly crashLimit: { readonly error: string; readonly detail: ErrorDetail }
   readonly events: {
@@ -159,7 +164,7 @@ export interface StatusCounts extends Readonly<Record<RunStatus, number>> {
 
 /** When there will be something to do. */
 export interface NextDue {
-  /** Until the earliest pending run of the given jobs is due (0: it is); `null` without one. Ignores concurrency keys. */
+  /** Until the earliest pending run of the given jobs is due (0: it is); `null` without one. Ignores concurrency keys and suspects. */
   readonly runInMs: number | null
   /** Until the first lease of a running run runs out; `null` without one. */
   readonly leaseInMs: number | null
@@ -173,7 +178,7 @@ export interface Storage<Trx = unknown> {
   migrate(): Promise<void>
   /** All or nothing, answers in the order of the runs. Throws `ConflictError` for a refused idempotency key. */
   enqueue(runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
-  /** Up to `limit` due runs, by `priority` (high first), `availableAt`, `id`. */
+  /** Up to `limit` due runs, by `priority` (high first), `availableAt`, `id`; no more than one of them a suspect. */
   claim(params: ClaimParams): Promise<readonly RunRecord[]>
   /** One answer a commit, in order. A lost one does not disturb the others; an exception leaves all undecided. */
   commit(commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]>

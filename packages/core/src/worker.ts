@@ -256,7 +256,7 @@ export class Worker {
       try {
         const admitted = this.#engine.admission.next(free)
         this.#opensAt = admitted.opensAt
-        const { runs, sentAt } = await this.#claimer.claim(admitted)
+        const { runs, sentAt } = await this.#claimer.claim(admitted, this.#holdsSuspect())
         this.#claimFailures = 0
         for (const run of runs) this.#begin(run, sentAt)
         if (runs.length < admitted.limit) break
@@ -312,6 +312,8 @@ export class Worker {
       bodyScope: this.#bodyScope,
       run,
       claimedAt,
+      // The next one may be waiting for its turn.
+      onCleared: () => this.wake(),
     })
     this.#executions.add(execution)
     this.#engine.admission.begin(run.jobName)
@@ -323,6 +325,11 @@ export class Worker {
       this.wake(isDueLater)
       this.#goOn()
     })
+  }
+
+  #holdsSuspect(): boolean {
+    for (const execution of this.#executions) if (execution.isSuspect()) return true
+    return false
   }
 
   #goOn(): void {

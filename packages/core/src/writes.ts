@@ -96,6 +96,8 @@ export interface RunCommit {
   readonly commitNo: number
   /** The lease is extended to this from now. */
   readonly leaseMs: number
+  /** The run has got further: its `crashCount` starts anew. */
+  readonly hasProgressed: boolean
   readonly currentStepIndex: number | null
   readonly progress: Progress | null
   readonly steps: readonly StepWrite[]

@@ -1,4 +1,4 @@
-import type { ClaimParams, RunRecord } from '@coji/durably-core'
+import { type ClaimParams, isSuspect, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
 import { sql } from 'kysely'
 import { type Claim, inOrder, slotsTaken, startOfExecution, type TakeName } from './claim'
 import { isConstraintError } from './driver-errors'
@@ -15,13 +15,15 @@ const LONGEST_PAUSE_MS = 20
 export function createClaimBatch(context: SqlContext): Claim {
   const take = takeStatement(context)
 
-  async function takeSome(executor: Executor, params: ClaimParams, limit: number) {
+  async function takeSome(executor: Executor, params: ClaimParams, claimed: readonly RunRecord[]) {
     const { workerId, claimToken, leaseMs, jobs, events } = params
+    const limit = params.limit - claimed.length
     const query = take.bind({
       ...{ workerId, claimToken, leaseMs, limit },
       jobs: JSON.stringify(jobs),
       events: JSON.stringify(events.map(({ type, payload }, index) => [index + 1, type, payload])),
       eventCount: events.length,
+      holdsSuspect: params.holdsSuspect || claimed.some(isSuspect) ? 1 : 0,
     })
     const [rows = []] = await executor.write([query])
     const [first = {}] = rows
@@ -37,9 +39,9 @@ export function createClaimBatch(context: SqlContext): Claim {
     let misses = 0
     while (claimed.length < params.limit) {
       try {
-        const { runs, isContended, hasPassedOver } = await takeSome(executor, params, params.limit - claimed.length)
+        const { runs, isContended, hasPassedOver } = await takeSome(executor, params, claimed)
         claimed.push(...runs)
-        // They stood in the way of others, and do not any more: their key is taken now.
+        // They stood in the way of others, and do not any more: their key is taken now, or the one suspect.
         if (runs.length > 0 && hasPassedOver) continue
         if (!isContended) break
       } catch (error) {
@@ -53,7 +55,7 @@ export function createClaimBatch(context: SqlContext): Claim {
   }
 }
 
-type BatchName = TakeName | 'jobs' | 'events' | 'limit'
+type BatchName = TakeName | 'jobs' | 'events' | 'limit' | 'holdsSuspect'
 type Parameter = (name: BatchName) => Sql
 
 /** How many runs with a key are looked at in order, beyond those that are wanted, before the keys are gone through. */
@@ -92,6 +94,7 @@ const COLUMNS = [
   'concurrency_limit',
   'priority',
   'available_at',
+  'crash_count',
 ]
 
 function columnsOf(alias: string): Sql {
@@ -111,6 +114,7 @@ function candidates(context: SqlContext, p: Parameter): Sql[] {
     fences['claim.status'](dialect),
     fences['claim.due'](dialect),
     fences['claim.known'](p('jobs'), dialect),
+    fences['claim.suspect'](sql`${p('holdsSuspect')} = 0`),
   )
   const isFree = fences['claim.slot'](slotsTaken(context, 'r'))
   const isOfKey = and(due, sql`r.concurrency_key is not null and r.tenant = k.tenant and r.concurrency_key = k.key`)
@@ -151,8 +155,9 @@ function candidates(context: SqlContext, p: Parameter): Sql[] {
   ]
 }
 
-/** Which of them are taken, and the slot of each: the lowest ones that nobody has, counted by the run's own limit. */
+/** Which of them are taken, one suspect at most, and the slot of each: the lowest ones that nobody has, counted by the run's own limit. */
 function placement({ tables, prefix }: SqlContext, p: Parameter): Sql[] {
+  const suspectFrom = sql.lit(SUSPECT_FROM)
   const lockSpace = sql.lit(`${prefix}slots`)
   const free = sql`select s.slot from generate_series(0, ranked.concurrency_limit - 1) as s (slot)
     where not exists (select 1 from ${tables.runs} as a where a.tenant = ranked.tenant
@@ -161,18 +166,22 @@ function placement({ tables, prefix }: SqlContext, p: Parameter): Sql[] {
   return [
     sql`picked as materialized (
       select * from (select * from keyless union all select * from keyed) as r order by ${ORDER} limit ${p('limit')})`,
+    sql`wanted as materialized (
+      select r.* from picked as r where r.crash_count < ${suspectFrom} or r.id = (
+        select s.id from picked as s where s.crash_count >= ${suspectFrom}
+        order by s.priority desc, s.available_at, s.id limit 1))`,
     // Who claims from a key keeps the others away from it for as long as the statement takes; nobody waits.
     sql`tried as materialized (
       select tenant, concurrency_key, pg_try_advisory_xact_lock(
         hashtext(${lockSpace}), hashtext(tenant || '/' || concurrency_key)) as is_mine
-      from (select distinct tenant, concurrency_key from picked
-        where concurrency_key is not null and concurrency_slot is null) as wanted)`,
+      from (select distinct tenant, concurrency_key from wanted
+        where concurrency_key is not null and concurrency_slot is null) as keys_wanted)`,
     sql`ranked as (
-      select picked.*, row_number() over (
+      select wanted.*, row_number() over (
         partition by tenant, concurrency_key, concurrency_slot is null order by priority desc, available_at, id) as nth
-      from picked)`,
+      from wanted)`,
     sql`placed as materialized (
-      select ctid, null::integer as slot from picked where concurrency_key is null or concurrency_slot is not null
+      select ctid, null::integer as slot from wanted where concurrency_key is null or concurrency_slot is not null
       union all
       select of_key.ctid, of_key.slot from (
         select ranked.ctid, (${free}) as slot from ranked join tried using (tenant, concurrency_key)

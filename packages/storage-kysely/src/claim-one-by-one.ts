@@ -1,4 +1,4 @@
-import type { ClaimParams, RunRecord } from '@coji/durably-core'
+import { type ClaimParams, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
 import { sql } from 'kysely'
 import { type Claim, slotsTaken, startOfExecution, type TakeName } from './claim'
 import type { Executor } from './executor'
@@ -18,7 +18,11 @@ export function createClaimOneByOne(context: SqlContext): Claim {
 
   async function takeSome(executor: Executor, params: ClaimParams, limit: number): Promise<RunRecord[]> {
     const { workerId, claimToken, leaseMs, events } = params
-    const values = { workerId, claimToken, leaseMs, jobs: JSON.stringify(params.jobs), eventCount: events.length }
+    const values = {
+      ...{ workerId, claimToken, leaseMs, eventCount: events.length },
+      jobs: JSON.stringify(params.jobs),
+      holdsSuspect: params.holdsSuspect ? 1 : 0,
+    }
     const results = await executor.write([
       takeFirst.bind(values),
       ...Array.from({ length: limit - 1 }, () => takeNext.bind(values)),
@@ -46,12 +50,17 @@ export function createClaimOneByOne(context: SqlContext): Claim {
  * on slots is what keeps the promise, this only finds the slot.
  */
 function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
-  const { tables, dialect, fences } = context
-  return statement<TakeName | 'jobs'>(context, (p) => {
+  const { tables, dialect, fences, prefix } = context
+  return statement<TakeName | 'jobs' | 'holdsSuspect'>(context, (p) => {
+    // Looked at for suspects only, which are few.
+    const hasTakenOne = sql`exists (select 1 from ${tables.runs} as a ${dialect.useIndex(`${prefix}runs_running`)}
+      where a.status = 'running' and a.owner_id = ${p('workerId')} and a.claim_token = ${p('claimToken')}
+        and a.crash_count >= ${sql.lit(SUSPECT_FROM)})`
     const candidate = and(
       fences['claim.status'](dialect),
       fences['claim.due'](dialect),
       fences['claim.known'](p('jobs'), dialect),
+      fences['claim.suspect'](sql`(${p('holdsSuspect')} = 0 and not ${hasTakenOne})`),
       fences['claim.slot'](slotsTaken(context, 'r')),
     )
     const first = sql`(select r.id from ${runsBy(context, 'claim')} where ${candidate}

@@ -24,7 +24,7 @@ export function runValues(commit: RunCommit): Record<RunName | OutcomeName, SqlV
     leaseMs: commit.leaseMs,
     currentStepIndex: commit.currentStepIndex,
     progress: toJson(commit.progress),
-    hasProgressed: commit.steps.some((step) => step.status !== 'started') ? 1 : 0,
+    hasProgressed: commit.hasProgressed ? 1 : 0,
     eventCount: events.length + (outcome?.events.length ?? 0),
     cancelledEventCount: events.length + (outcome?.eventsIfCancelled.length ?? 0),
     ...outcomeValues(outcome),

@@ -1,4 +1,4 @@
-import { LIFECYCLE, type RunStatus, type TransitionName } from '@coji/durably-core'
+import { LIFECYCLE, type RunStatus, SUSPECT_FROM, type TransitionName } from '@coji/durably-core'
 import { sql } from 'kysely'
 import type { SqlDialect } from './dialect'
 import type { Sql } from './statement'
@@ -26,6 +26,7 @@ export const FENCES = {
   'claim.status': (dialect: SqlDialect): Sql => statusIn(['claim'], dialect.waitingStatus(sql`r.status`)),
   'claim.due': (dialect: SqlDialect): Sql => sql`r.available_at <= ${dialect.now}`,
   'claim.known': (jobs: Sql, dialect: SqlDialect): Sql => dialect.isOneOf(sql`r.job_name`, jobs),
+  'claim.suspect': (takesSuspect: Sql): Sql => sql`(r.crash_count < ${sql.lit(SUSPECT_FROM)} or ${takesSuspect})`,
   'claim.slot': (slotsTaken: Sql): Sql =>
     sql`(r.concurrency_key is null or r.concurrency_slot is not null or ${slotsTaken} < r.concurrency_limit)`,
 

@@ -1,10 +1,4 @@
-import {
-  crashBackoffMs,
-  type EventTemplate,
-  type RecoverParams,
-  type RunRecord,
-  type RunStatus,
-} from '@coji/durably-core'
+import { type LostRun, type RecoverParams, recoveryOf, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Executor } from './executor'
 import { createWriteLocked } from './row-locks'
@@ -30,8 +24,8 @@ export function createRecover(context: SqlContext): Recover {
   const take = takeStatement(context, guard)
   const writeLocked = createWriteLocked(context)
 
-  function bind(run: RunRecord, params: RecoverParams): CompiledQuery[] {
-    const { status, events } = verdict(run, params)
+  function bind(run: RunRecord & LostRun, params: RecoverParams): CompiledQuery[] {
+    const { status, crashCount, delayMs, events } = recoveryOf(run, params)
     const values = { runId: run.id, version: run.version }
     const hasFailed = status === 'failed'
     return [
@@ -39,8 +33,7 @@ export function createRecover(context: SqlContext): Recover {
       ...(status === 'pending' ? [] : [wakeParent.bind(values)]),
       take.bind({
         ...values,
-        status,
-        delayMs: crashBackoffMs(run.crashCount + 1),
+        ...{ status, crashCount, delayMs },
         error: hasFailed ? params.crashLimit.error : null,
         errorDetail: hasFailed ? toJson(params.crashLimit.detail) : null,
         eventCount: events.length,
@@ -59,7 +52,7 @@ export function createRecover(context: SqlContext): Recover {
     if (expired.length === 0) return []
     // A parent before its children: their end changes it.
     const found = [...expired].sort((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1))
-    const lists = found.map((row) => bind(toRun(row), params))
+    const lists = found.map((row) => bind({ ...toRun(row), isBesideSuspect: row['is_beside_suspect'] === 1 }, params))
     const runIds = found.map((row) => String(row['id']))
     const results = await writeLocked(executor, runIds, lists.flat())
     let end = 0
@@ -70,26 +63,17 @@ export function createRecover(context: SqlContext): Recover {
   }
 }
 
-interface Verdict {
-  readonly status: RunStatus
-  readonly events: readonly EventTemplate[]
-}
-
-function verdict(run: RunRecord, { events, maxCrashes }: RecoverParams): Verdict {
-  if (run.cancelRequestedAt !== null) return { status: 'cancelled', events: events.cancelled }
-  if (run.crashCount + 1 >= maxCrashes) return { status: 'failed', events: events.failed }
-  return { status: 'pending', events: events.pending }
-}
-
 function findStatements(context: SqlContext) {
-  const { dialect, fences } = context
+  const { tables, dialect, fences } = context
+  const isBesideSuspect = sql`exists (select 1 from ${tables.runs} as s where s.status = 'running'
+    and s.owner_id = r.owner_id and s.crash_count >= ${sql.lit(SUSPECT_FROM)} and s.id <> r.id)`
   const select = (
     condition: Sql,
     held: Sql,
     limit: Sql,
-  ) => sql`select ${runColumns(context)} from ${runsBy(context, 'running')}
-    where ${and(fences['recover.status'](), condition, fences['recover.notHeld'](held, dialect))}
-    order by r.lease_until, r.id limit ${limit} ${dialect.unlessLocked}`
+  ) => sql`select ${runColumns(context)}, case when ${isBesideSuspect} then 1 else 0 end as is_beside_suspect
+    from ${runsBy(context, 'running')} where ${and(fences['recover.status'](), condition, fences['recover.notHeld'](held, dialect))}
+    order by r.crash_count >= ${sql.lit(SUSPECT_FROM)}, r.lease_until, r.id limit ${limit} ${dialect.unlessLocked}`
   return {
     expired: statement<'held' | 'limit'>(context, (p) =>
       select(fences['recover.expired'](dialect), p('held'), p('limit')),
@@ -102,13 +86,13 @@ function findStatements(context: SqlContext) {
 
 function takeStatement(context: SqlContext, guard: (p: (name: SeenName) => Sql) => Sql) {
   const { tables, dialect } = context
-  type Name = SeenName | 'status' | 'delayMs' | 'error' | 'errorDetail' | 'eventCount'
+  type Name = SeenName | 'status' | 'crashCount' | 'delayMs' | 'error' | 'errorDetail' | 'eventCount'
   return statement<Name>(context, (p) => {
     const status = p('status')
     const isPending = sql`${status} = 'pending'`
     const place = sql`case when ${p('delayMs')} = 0 then r.created_at else ${dialect.nowPlus(p('delayMs'))} end`
     return sql`update ${tables.runs} as r set status = ${status}, version = r.version + 1, updated_at = ${dialect.now},
-        lease_epoch = r.lease_epoch + 1, crash_count = r.crash_count + 1,
+        lease_epoch = r.lease_epoch + 1, crash_count = ${p('crashCount')},
         claim_token = null, owner_id = null, lease_until = null, waiting_for = null,
         available_at = case when ${isPending} then ${place} else r.available_at end,
         concurrency_slot = case when ${isPending} and r.hold_key_while_waiting = 1 then r.concurrency_slot end,

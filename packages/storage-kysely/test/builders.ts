@@ -17,7 +17,10 @@ export const COMPLETE = { kind: 'complete', output: '"done"', events: [], events
 /** Claims what is due, one run by default. */
 export function claim(storage: Storage, limit = 1): Promise<readonly RunRecord[]> {
   const claimToken = crypto.randomUUID()
-  return storage.claim({ workerId: 'worker', claimToken, jobs: ['job'], limit, leaseMs: 60_000, events: [] })
+  return storage.claim({
+    ...{ workerId: 'worker', claimToken, jobs: ['job'], limit, leaseMs: 60_000 },
+    ...{ holdsSuspect: false, events: [] },
+  })
 }
 
 /** A run that is running. */
@@ -32,6 +35,7 @@ export const RECOVER_ALL = {
   deadWorkerId: null,
   held: [],
   maxCrashes: 5,
+  jitter: 0.5,
   limit: 100,
   crashLimit: { error: 'crash limit', detail: { name: 'CrashLimitError' } },
   events: { pending: [], cancelled: [], failed: [] },

@@ -5,7 +5,15 @@ import { createMemoryStorage } from './memory-storage'
 import type { MemoryStorage } from './memory-storage'
 
 async function claimOne(storage: Storage, jobs: readonly string[] = ['job']): Promise<RunRecord> {
-  const params = { workerId: 'w', claimToken: 'token', jobs, limit: 1, leaseMs: 60_000, events: [] }
+  const params = {
+    workerId: 'w',
+    claimToken: 'token',
+    jobs,
+    limit: 1,
+    leaseMs: 60_000,
+    holdsSuspect: false,
+    events: [],
+  }
   const [run] = await storage.claim(params)
   if (run === undefined) throw new Error('There was no run to claim.')
   return run
@@ -28,7 +36,7 @@ async function idsLeft(storage: Storage): Promise<string[]> {
   return (await storage.getRuns({})).map(({ id }) => id).sort()
 }
 
-const retry = (runId: string) => ({ kind: 'retry', runId, events: [] }) as const
+const retry = (runId: string) => ({ kind: 'retry', runId, holdsSuspect: false, events: [] }) as const
 
 describe('keepEnded', () => {
   it('drops the oldest ended runs with all that belongs to them', async () => {

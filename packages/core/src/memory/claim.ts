@@ -1,3 +1,4 @@
+import { isSuspect } from '../crashes'
 import type { ClaimParams, RunRecord } from '../storage'
 import { copyOf } from './memory'
 import type { Memory } from './memory'
@@ -8,7 +9,8 @@ export function claim(memory: Memory, params: ClaimParams): RunRecord[] {
   if (params.repeat === true) return claimedBefore(memory, params.claimToken)
   const claimed: RunRecord[] = []
   while (claimed.length < params.limit) {
-    const entry = memory.table.queue.first(params.jobs, memory.clock.now())
+    const takesSuspect = !params.holdsSuspect && !claimed.some(isSuspect)
+    const entry = memory.table.queue.first({ jobs: params.jobs, takesSuspect }, memory.clock.now())
     if (entry === undefined) break
     claimed.push(copyOf(claimOne(memory, entry, params)))
   }

@@ -53,13 +53,12 @@ function writeStep(memory: Memory, entry: RunEntry, step: StepWrite): void {
 }
 
 function progressOf({ clock }: Memory, record: RunRecord, one: RunCommit): RunChange {
-  const hasNewStep = one.steps.some(({ status }) => status !== 'started')
   return {
     commitNo: one.commitNo,
     heartbeatAt: clock.now(),
     currentStepIndex: one.currentStepIndex ?? record.currentStepIndex,
     progress: one.progress === null ? record.progress : frozenCopy(one.progress),
-    crashCount: hasNewStep ? 0 : record.crashCount,
+    crashCount: one.hasProgressed ? 0 : record.crashCount,
   }
 }
 

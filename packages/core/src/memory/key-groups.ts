@@ -1,3 +1,4 @@
+import { isSuspect } from '../crashes'
 import type { RunRecord } from '../storage'
 import { claimsBefore } from './claim-order'
 import type { HeapItem } from './heap'
@@ -5,14 +6,16 @@ import { Line } from './line'
 import { NOWHERE } from './row'
 import type { RunEntry } from './run-entry'
 
-/** The due runs of one job that share a concurrency key and a limit: one stands for all, in claim order. */
+/** The due runs of one job that share a concurrency key and a limit, suspects or others: one stands for all, in claim order. */
 export class KeyedRuns implements HeapItem {
   position = NOWHERE
   readonly runs = new Line<RunEntry>(claimsBefore)
   readonly jobName: string
   readonly limit: number
+  readonly isSuspect: boolean
 
   constructor(record: RunRecord) {
+    this.isSuspect = isSuspect(record)
     this.jobName = record.jobName
     this.limit = record.concurrencyLimit
   }
@@ -100,6 +103,6 @@ function groupName({ tenant, concurrencyKey }: RunRecord): string {
   return JSON.stringify([tenant, concurrencyKey])
 }
 
-function waitingName({ jobName, concurrencyLimit }: RunRecord): string {
-  return JSON.stringify([jobName, concurrencyLimit])
+function waitingName(record: RunRecord): string {
+  return JSON.stringify([record.jobName, record.concurrencyLimit, isSuspect(record)])
 }

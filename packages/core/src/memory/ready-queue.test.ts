@@ -72,7 +72,15 @@ describe('order of claims', () => {
 
     async claim(): Promise<void> {
       const expected = await this.expectedNext()
-      const params = { workerId: 'w', claimToken: 'token', jobs: JOBS_KNOWN, limit: 1, leaseMs: 60_000, events: [] }
+      const params = {
+        workerId: 'w',
+        claimToken: 'token',
+        jobs: JOBS_KNOWN,
+        limit: 1,
+        leaseMs: 60_000,
+        holdsSuspect: false,
+        events: [],
+      }
       const claimed = await this.storage.claim(params)
       expect(claimed.map(({ id }) => id)).toEqual(expected === undefined ? [] : [expected.id])
       this.held.push(...claimed)
@@ -127,7 +135,15 @@ describe('hints', () => {
   it('tell of a slot that is free again', async () => {
     const storage = createMemoryStorage()
     await storage.enqueue([newRun({ concurrencyKey: 'k' }), newRun({ concurrencyKey: 'k' })])
-    const claim = { workerId: 'w', claimToken: 't', jobs: ['job'], limit: 2, leaseMs: 60_000, events: [] }
+    const claim = {
+      workerId: 'w',
+      claimToken: 't',
+      jobs: ['job'],
+      limit: 2,
+      leaseMs: 60_000,
+      holdsSuspect: false,
+      events: [],
+    }
     const [run] = await storage.claim(claim)
     const kinds: string[] = []
     storage.watch.subscribe(({ kind }) => kinds.push(kind))
@@ -143,7 +159,15 @@ describe('an injected clock', () => {
     const storage = createMemoryStorage({ now: () => nowMs })
     await storage.enqueue([newRun({ start: { afterMs: 5000 } })])
     const claim = () =>
-      storage.claim({ workerId: 'w', claimToken: 't', jobs: ['job'], limit: 1, leaseMs: 1000, events: [] })
+      storage.claim({
+        workerId: 'w',
+        claimToken: 't',
+        jobs: ['job'],
+        limit: 1,
+        leaseMs: 1000,
+        holdsSuspect: false,
+        events: [],
+      })
     expect(await storage.nextDue(['job'])).toMatchObject({ runInMs: 5000 })
     nowMs += 4999
     expect(await claim()).toEqual([])

@@ -1,3 +1,4 @@
+import { isSuspect } from '../crashes'
 import type { Instant, RunRecord } from '../storage'
 import { claimsBefore } from './claim-order'
 import { Heap } from './heap'
@@ -10,9 +11,17 @@ import type { RunEntry } from './run-entry'
 /** A run without a concurrency key, or the runs of one key, of which the first stands for all. */
 export type Candidate = HeapItem & { readonly head: RunEntry }
 
+/** What a worker asks for. */
+interface Wanted {
+  readonly jobs: readonly string[]
+  readonly takesSuspect: boolean
+}
+
 interface JobQueue {
   readonly later: Heap<RunEntry>
   readonly ready: Line<Candidate>
+  /** Apart from the others, which are taken past those of them that wait. */
+  readonly suspects: Line<Candidate>
   /** Runs whose time has come, those held up by a concurrency key included. */
   due: number
 }
@@ -30,8 +39,11 @@ export class ReadyQueue {
   constructor(rules: Rules) {
     this.#rules = rules
     this.#groups = new KeyGroups({
-      add: (keyed) => this.#queueOf(keyed.jobName).ready.push(keyed),
-      remove: (keyed) => this.#jobs.get(keyed.jobName)?.ready.remove(keyed),
+      add: (keyed) => lineOf(this.#queueOf(keyed.jobName), keyed.isSuspect).push(keyed),
+      remove: (keyed) => {
+        const queue = this.#jobs.get(keyed.jobName)
+        if (queue !== undefined) lineOf(queue, keyed.isSuspect).remove(keyed)
+      },
       mayStart: (isFree) => rules.allows('claim', 'slot', isFree),
     })
   }
@@ -53,7 +65,7 @@ export class ReadyQueue {
     if (entry.place === 'later') queue.later.remove(entry)
     else {
       queue.due -= 1
-      if (entry.place === 'ready') queue.ready.remove(entry)
+      if (entry.place === 'ready') lineOf(queue, isSuspect(entry.record)).remove(entry)
       else this.#groups.leave(entry)
     }
     entry.place = null
@@ -72,14 +84,15 @@ export class ReadyQueue {
   }
 
   /** The due run that comes first of those the worker may claim. */
-  first(jobs: readonly string[], now: Instant): RunEntry | undefined {
+  first({ jobs, takesSuspect }: Wanted, now: Instant): RunEntry | undefined {
     const known = new Set(jobs)
+    const withSuspects = this.#rules.allows('claim', 'suspect', () => takesSuspect)
     let best: RunEntry | undefined
     for (const [jobName, queue] of this.#jobs) {
       if (!this.#rules.allows('claim', 'known', () => known.has(jobName))) continue
       this.#ripen(queue, now)
-      const head = queue.ready.peek()?.head
-      if (head !== undefined && (best === undefined || claimsBefore(head, best))) best = head
+      best = earlier(best, queue.ready.peek()?.head)
+      if (withSuspects) best = earlier(best, queue.suspects.peek()?.head)
     }
     return best
   }
@@ -108,18 +121,28 @@ export class ReadyQueue {
     const { concurrencyKey, concurrencySlot } = entry.record
     queue.due += 1
     entry.place = concurrencyKey === null || concurrencySlot !== null ? 'ready' : 'keyed'
-    if (entry.place === 'ready') queue.ready.push(entry)
+    if (entry.place === 'ready') lineOf(queue, isSuspect(entry.record)).push(entry)
     else this.#groups.join(entry)
   }
 
   #queueOf(jobName: string): JobQueue {
     let queue = this.#jobs.get(jobName)
     if (queue === undefined) {
-      queue = { later: new Heap(isDueBefore), ready: new Line(headClaimsBefore), due: 0 }
+      const [ready, suspects] = [new Line(headClaimsBefore), new Line(headClaimsBefore)]
+      queue = { later: new Heap(isDueBefore), ready, suspects, due: 0 }
       this.#jobs.set(jobName, queue)
     }
     return queue
   }
+}
+
+function lineOf({ ready, suspects }: JobQueue, isOfSuspects: boolean): Line<Candidate> {
+  return isOfSuspects ? suspects : ready
+}
+
+function earlier(one: RunEntry | undefined, other: RunEntry | undefined): RunEntry | undefined {
+  if (one === undefined || other === undefined) return one ?? other
+  return claimsBefore(other, one) ? other : one
 }
 
 function headClaimsBefore(a: Candidate, b: Candidate): boolean {

@@ -41,7 +41,7 @@ const WRITES: Readonly<Record<string, (lower: RunRecord, upper: RunRecord) => Pr
 it.each(Object.keys(WRITES))('%s locks the runs in the order that all others lock them in', async (name) => {
   const ids = [`a-${randomUUID()}`, `B-${randomUUID()}`]
   await storage.enqueue(ids.map((id) => newRun({ id, jobName: name })))
-  const terms = { workerId: 'worker', claimToken: name, jobs: [name], leaseMs: 60_000, events: [] }
+  const terms = { workerId: 'worker', claimToken: name, jobs: [name], leaseMs: 60_000, holdsSuspect: false, events: [] }
   const runs = await storage.claim({ ...terms, limit: 2 })
   const [lower, upper] = ids.map((id) => runs.find((run) => run.id === id))
   if (lower === undefined || upper === undefined) throw new Error('They were not claimed.')

@@ -55,7 +55,14 @@ function newLog(id: string): NewLog {
 
 function commitOf({ world, tag, commitNo }: Place, change: Partial<RunCommit> = {}): RunCommit {
   return {
-    ...{ lease: world.lease, commitNo, leaseMs: LEASE_MS, currentStepIndex: commitNo, progress: null },
+    ...{
+      lease: world.lease,
+      commitNo,
+      leaseMs: LEASE_MS,
+      hasProgressed: true,
+      currentStepIndex: commitNo,
+      progress: null,
+    },
     steps: [newStep({ id: `${tag}-step`, name: tag })],
     logs: [newLog(`${tag}-log`)],
     events: [template(tag)],
@@ -91,7 +98,7 @@ const transaction: Operation = async (storage, place) => {
 }
 
 const claim: Operation = async (storage, { world, tag }) => {
-  const lease = { workerId: world.name, claimToken: tag, leaseMs: LEASE_MS }
+  const lease = { workerId: world.name, claimToken: tag, leaseMs: LEASE_MS, holdsSuspect: false }
   return (await storage.claim({ ...lease, jobs: [world.name], limit: 2, events: [template(tag)] })).length
 }
 
@@ -99,7 +106,7 @@ const recover: Operation = async (storage, { world, tag }) => {
   const events = { pending: [template(tag)], cancelled: [template(tag)], failed: [template(tag)] }
   const crashLimit = { error: 'crashed', detail: { name: 'CrashLimitError' } }
   const found = await storage.recover({
-    ...{ deadWorkerId: world.name, held: [], maxCrashes: 5, limit: 10, crashLimit, events },
+    ...{ deadWorkerId: world.name, held: [], maxCrashes: 5, jitter: 0.5, limit: 10, crashLimit, events },
   })
   return found.length
 }

@@ -15,7 +15,7 @@ const EVENT = { type: 'step:complete', payload: '{}' }
 
 function claimOf(limit: number, change: object = {}) {
   const params = { workerId: 'worker', claimToken: 'token', jobs: ['job'], limit, leaseMs: 60_000, events: [EVENT] }
-  return (storage: KyselyStorage) => storage.claim({ ...params, ...change })
+  return (storage: KyselyStorage) => storage.claim({ ...params, holdsSuspect: false, ...change })
 }
 
 /** Rows as the storage would have written them, faster. */

@@ -15,7 +15,14 @@ const isFamily = (state: State) => (FAMILIES as readonly State[]).includes(state
 /** Many at once; each has a job of its own. */
 export async function createWorlds(storage: KyselyStorage, state: State, names: readonly string[]): Promise<World[]> {
   await storage.enqueue(names.flatMap((name) => (isFamily(state) ? family(name, state) : rivals(name))))
-  const terms = { workerId: 'first', claimToken: 'first', leaseMs: 60_000, jobs: names, events: [] }
+  const terms = {
+    workerId: 'first',
+    claimToken: 'first',
+    leaseMs: 60_000,
+    jobs: names,
+    holdsSuspect: false,
+    events: [],
+  }
   const claimed = await storage.claim({ ...terms, limit: names.length * 2 })
   if (claimed.length !== names.length * (isFamily(state) ? 2 : 1)) throw new Error(`${claimed.length} were claimed.`)
   const worlds = new Map(claimed.map((run) => [run.id, worldOf(run)]))
@@ -64,7 +71,7 @@ async function bringInto(storage: KyselyStorage, state: State, worlds: World[]):
   if (state === 'taken over') {
     // By someone whose next commit has the same number.
     const jobs = worlds.map(({ name }) => name)
-    const terms = { workerId: 'first', claimToken: 'second', leaseMs: 60_000, jobs, events: [] }
+    const terms = { workerId: 'first', claimToken: 'second', leaseMs: 60_000, jobs, holdsSuspect: false, events: [] }
     await storage.claim({ ...terms, limit: jobs.length * 2 })
     await nameOwners(storage)
     return worlds

@@ -105,6 +105,7 @@ export function runCommit({ lease, commitNo }: Place, over: Partial<RunCommit> =
     lease,
     commitNo,
     leaseMs: LEASE_MS,
+    hasProgressed: false,
     currentStepIndex: null,
     progress: null,
     steps: [],

@@ -1,5 +1,5 @@
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
-import { DETAIL, LEASE_MS, OUTCOME_KINDS, newLog, newRun, outcomeOf, runCommit, stepWrite } from './builders'
+import { LEASE_MS, OUTCOME_KINDS, newLog, newRun, outcomeOf, runCommit, stepWrite } from './builders'
 import { casesOf } from './contract-case'
 import { assertApart } from './instants'
 
@@ -194,24 +194,21 @@ export const COMMIT_CASES = casesOf('required', 'commit', {
     assertEqual(await kit.recover(), [], 'runs recovered after the commit')
   },
 
-  'a committed step ends the streak of crashes, a started one does not': async (kit) => {
+  'a commit with which the run got further ends the streak of crashes, no other does': async (kit) => {
     await kit.startExpired({ jobName: 'job' })
     await kit.recover()
     const holder = await kit.hold()
     assertMatches(holder.run, { crashCount: 1 }, 'the run after a crash')
-    await holder.commit({ steps: [stepWrite({ status: 'started', name: 'a', output: null })] })
-    assertMatches(await kit.run(holder.id), { crashCount: 1 }, 'the run after a started step')
-    await holder.commit({ progress: { current: 1 } })
-    assertMatches(await kit.run(holder.id), { crashCount: 1 }, 'the run after progress alone')
-    await holder.commit({ steps: [stepWrite({ name: 'b' })] })
-    assertMatches(await kit.run(holder.id), { crashCount: 0 }, 'the run after a completed step')
+    await holder.commit({ steps: [stepWrite({ name: 'a' })], progress: { current: 1 }, currentStepIndex: 1 })
+    assertMatches(await kit.run(holder.id), { crashCount: 1 }, 'the run after a commit that is said not to be progress')
+    await holder.commit({ hasProgressed: true })
+    assertMatches(await kit.run(holder.id), { crashCount: 0 }, 'the run after one that is')
   },
 
-  'a failed step ends the streak of crashes too': async (kit) => {
+  'a run that got further with the commit it leaves with has no crashes': async (kit) => {
     await kit.startExpired({ jobName: 'job' })
     await kit.recover()
     const holder = await kit.hold()
-    await holder.commit({ steps: [stepWrite({ status: 'failed', error: 'no', errorDetail: DETAIL, output: null })] })
-    assertMatches(await kit.run(holder.id), { crashCount: 0 }, 'the run')
+    assertMatches(await holder.leave('retryLater', {}, { hasProgressed: true }), { crashCount: 0 }, 'the run')
   },
 })

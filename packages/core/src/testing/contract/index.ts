@@ -20,6 +20,7 @@ import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
 import { STALE_CASES } from './stale'
 import { STEP_CASES } from './steps'
+import { SUSPECT_CASES } from './suspects'
 import { TRANSACTION_CASES } from './transaction'
 import { WATCH_CASES } from './watch'
 
@@ -38,6 +39,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...CHILD_CASES,
   ...RENEW_CASES,
   ...RECOVER_CASES,
+  ...SUSPECT_CASES,
   ...COMMAND_CASES,
   ...PURGE_CASES,
   ...READ_CASES,

@@ -1,3 +1,4 @@
+import { SUSPECT_FROM } from '../../crashes'
 import type {
   ClaimParams,
   CommandAnswer,
@@ -12,7 +13,7 @@ import type {
   TransactionStorage,
   WatchStorage,
 } from '../../storage'
-import { assert, assertEqual, itemAt } from '../assert'
+import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { LEASE_MS, newId, newRun } from './builders'
 import type { ContractStorage } from './contract-case'
 import { Holder } from './holder'
@@ -41,8 +42,10 @@ export class Kit {
   }
 
   claim(over: Partial<ClaimParams> = {}): Promise<readonly RunRecord[]> {
-    const params = { workerId: 'worker-1', claimToken: newId(), jobs: ['job'], limit: 1, leaseMs: LEASE_MS, events: [] }
-    return this.storage.claim({ ...params, ...over })
+    return this.storage.claim({
+      ...{ workerId: 'worker-1', claimToken: newId(), jobs: ['job'], limit: 1, leaseMs: LEASE_MS },
+      ...{ holdsSuspect: false, events: [], ...over },
+    })
   }
 
   async claimedIds(over: Partial<ClaimParams> = {}): Promise<string[]> {
@@ -67,6 +70,24 @@ export class Kit {
   /** A run whose lease has run out already. */
   startExpired(over: Partial<NewRun> = {}, claimOver: Partial<ClaimParams> = {}): Promise<Holder> {
     return this.start(over, { leaseMs: -1000, ...claimOver })
+  }
+
+  /** Runs that lost their worker so often that they are suspects, due in their place. */
+  async suspects(count: number, over: Partial<NewRun> = {}): Promise<readonly string[]> {
+    const jobName = over.jobName ?? 'job'
+    const runs = Array.from({ length: count }, () => newRun({ ...over, jobName }))
+    await this.storage.enqueue(runs)
+    for (let loss = 1; loss <= SUSPECT_FROM; loss++) {
+      await this.claim({ workerId: 'lost', jobs: [jobName], limit: count, leaseMs: -1000 })
+      await this.recover({ maxCrashes: 100 })
+    }
+    // Back from their pause to their place.
+    for (const { id } of runs) {
+      await this.order('park', id)
+      const run = await this.order('unpark', id)
+      assertMatches(run, { status: 'pending', crashCount: SUSPECT_FROM }, 'a run that lost its worker')
+    }
+    return runs.map(({ id }) => id)
   }
 
   async run(runId: string): Promise<RunRecord> {
@@ -127,6 +148,7 @@ const RECOVERY: RecoverParams = {
   deadWorkerId: null,
   held: [],
   maxCrashes: 5,
+  jitter: 0.5,
   limit: 100,
   crashLimit: { error: 'crashed too often', detail: { name: 'CrashLimit', code: 'CRASH_LIMIT' } },
   events: { pending: [], cancelled: [], failed: [] },

@@ -50,6 +50,7 @@ export function createImpostor({ world, wire, inner, model, witness }: ImpostorP
     if (forged === null) return
     const one: RunCommit = {
       ...forged,
+      hasProgressed: false,
       leaseMs: 60_000,
       currentStepIndex: 99,
       progress: { current: 99 },

@@ -33,6 +33,8 @@ import { must, mustEqual, Violation } from './violation'
 
 const ENDS = { complete: 'completed', fail: 'failed', timeOut: 'timed_out', cancelled: 'cancelled' } as const
 
+type Wanted = Pick<ClaimParams, 'jobs' | 'holdsSuspect'>
+
 /**
  * What a storage must have done, worked out a second time and in the plainest way from the words of the port: each
  * method takes what was asked and what was answered, refuses a wrong answer, and brings the model to where the storage
@@ -85,8 +87,8 @@ export class Model {
     })
   }
 
-  claimable({ jobs }: Pick<ClaimParams, 'jobs'>, by = this.#now()): ModelRun[] {
-    return claimableAt(this.runs, jobs, by)
+  claimable({ jobs, holdsSuspect }: Wanted, by = this.#now()): ModelRun[] {
+    return claimableAt(this.runs, jobs, by).filter(({ crashes }) => crashes < 2 || !holdsSuspect)
   }
 
   claimed(params: ClaimParams, answer: readonly RunRecord[]): void {
@@ -101,8 +103,12 @@ export class Model {
       return
     }
     must(answer.length <= params.limit, () => `a claim for ${params.limit} runs took ${answer.length}`)
-    for (const record of answer) this.#claimOne(params, record)
-    const left = answer.length < params.limit ? this.claimable(params)[0] : undefined
+    let { holdsSuspect } = params
+    for (const record of answer) {
+      this.#claimOne({ ...params, holdsSuspect }, record)
+      holdsSuspect ||= record.crashCount >= 2
+    }
+    const left = answer.length < params.limit ? this.claimable({ ...params, holdsSuspect })[0] : undefined
     must(left === undefined, () => `run ${left?.wanted.id} was due and not claimed`)
   }
 
@@ -168,6 +174,7 @@ export class Model {
 
   #apply(run: ModelRun, commit: RunCommit): void {
     const { commitNo, steps, logs, events, outcome, progress, currentStepIndex, leaseMs, consumedSignals } = commit
+    const { hasProgressed } = commit
     this.touched.add(run)
     for (const step of steps) this.#write(run, step)
     for (const position of consumedSignals) {
@@ -176,6 +183,7 @@ export class Model {
       run.unread = run.unread.filter((signal) => signal.position !== position)
     }
     run.commitNo = commitNo
+    if (hasProgressed) run.crashes = 0
     run.stepIndex = currentStepIndex ?? run.stepIndex
     run.progress = progress === null ? run.progress : JSON.stringify(progress)
     run.logs += logs.length
@@ -195,7 +203,6 @@ export class Model {
       run.liveSteps.delete(step.name)
       run.failedSteps.push(step)
     } else run.liveSteps.set(step.name, step)
-    if (step.status !== 'started') run.crashes = 0
   }
 
   #dueAt({ due }: StepWrite): number | null {
@@ -309,17 +316,34 @@ export class Model {
     const expected = mustRecover(this.abandoned(params), answer)
     must(expected.length <= params.limit, () => 'more runs were abandoned than the model compares')
     mustEqual(found, expected.map((run) => run.wanted.id).sort(), `runs recovered for ${params.deadWorkerId}`)
+    const suspects = this.suspects()
     for (const run of expected) {
+      const isSpared = run.crashes < 2 && suspects.some((other) => other.owner === run.owner)
+      const longestMs = isSpared
+        ? run.crashes * 1000
+        : run.crashes < 1
+          ? 0
+          : Math.min(2000 * 2 ** (run.crashes - 1), 60_000)
       run.epoch += 1
       run.token = ''
-      run.crashes += 1
-      const delayMs = run.crashes < 2 ? 0 : Math.min(1000 * 2 ** (run.crashes - 1), 60_000)
+      if (!isSpared) run.crashes += 1
       if (run.cancelAsked) this.#end(run, 'cancelled', params.events.cancelled)
-      else if (run.crashes >= params.maxCrashes) {
+      else if (!isSpared && run.crashes >= params.maxCrashes) {
         run.error = params.crashLimit.error
         this.#end(run, 'failed', params.events.failed)
-      } else this.#wait(run, delayMs === 0 ? run.createdAt : this.#now() + delayMs, params.events.pending)
+      } else {
+        const availableAt = Date.parse(answer.find(({ id }) => id === run.wanted.id)?.availableAt ?? '')
+        const delayMs = longestMs === 0 ? 0 : availableAt - this.#now()
+        const isRight = delayMs >= longestMs / 2 && delayMs <= longestMs
+        must(isRight, () => `run ${run.wanted.id} waits for ${delayMs} ms, and at most ${longestMs} are right`)
+        this.#wait(run, delayMs === 0 ? run.createdAt : availableAt, params.events.pending)
+      }
     }
+  }
+
+  /** Runs being executed that have lost their worker twice without getting further. */
+  suspects(): ModelRun[] {
+    return [...this.runs.values()].filter(({ status, crashes }) => status === 'running' && crashes >= 2)
   }
 
   /** Whether the run is in a state for it. */
