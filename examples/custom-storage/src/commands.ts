@@ -1,4 +1,5 @@
 import {
+  isEnded,
   LIFECYCLE,
   type CommandAnswer,
   type PurgeParams,
@@ -77,9 +78,16 @@ export function purge(draft: Draft, params: PurgeParams): number {
   const ended = draft.state.runs().filter((run) => isWanted(run, params))
   const byEnd = ended.sort((a, b) => (endOf(a) < endOf(b) ? -1 : 1))
   const beyond = byEnd.slice(0, Math.max(0, byEnd.length - (params.keepNewest ?? 0)))
-  const old = beyond.filter((run) => isOldEnough(draft, run, params)).slice(0, params.limit)
+  const mayGo = (run: RunRecord) => isOldEnough(draft, run, params) && !isNeeded(draft, run)
+  const old = beyond.filter(mayGo).slice(0, params.limit)
   for (const run of old) draft.remove(run)
   return old.length
+}
+
+/** A parent that has not ended may still ask for its output. */
+function isNeeded(draft: Draft, { parentRunId }: RunRecord): boolean {
+  const parent = parentRunId === null ? undefined : draft.run(parentRunId)
+  return parent !== undefined && !isEnded(parent.status)
 }
 
 function endOf({ finishedAt, id }: RunRecord): string {
@@ -89,7 +97,7 @@ function endOf({ finishedAt, id }: RunRecord): string {
 function isWanted(run: RunRecord, { statuses, tenant, jobNames }: PurgeParams): boolean {
   return (
     statuses.includes(run.status) &&
-    isFor('remove', run) &&
+    isFor('purge', run) &&
     (tenant === undefined || run.tenant === tenant) &&
     (jobNames === undefined || jobNames.includes(run.jobName))
   )

@@ -32,21 +32,26 @@ export interface Recovery {
   readonly crashCount: number
   /** Of a pending run: when it may start again; 0 is its old place in the queue. */
   readonly delayMs: number
+  /** Of a failed one. */
+  readonly failure: RecoverParams['crashLimit'] | null
   readonly events: readonly EventTemplate[]
 }
 
-type Rules = Pick<RecoverParams, 'maxCrashes' | 'events' | 'jitter'>
+type Terms = Pick<RecoverParams, 'maxCrashes' | 'jitter' | 'crashLimit' | 'events'>
 
 /** The one rule of every storage: a lost worker counts towards the limit of the suspect it held, not of its neighbours. */
-export function recoveryOf(run: LostRun, { maxCrashes, events, jitter }: Rules): Recovery {
+export function recoveryOf(run: LostRun, { maxCrashes, jitter, crashLimit, events }: Terms): Recovery {
   const isSpared = run.isBesideSuspect && !isSuspect(run)
   const crashCount = run.crashCount + (isSpared ? 0 : 1)
+  const ended = { crashCount, delayMs: 0, failure: null }
+  if (run.cancelRequestedAt !== null) return { ...ended, status: 'cancelled', events: events.cancelled }
+  if (!isSpared && crashCount >= maxCrashes) {
+    return { ...ended, status: 'failed', failure: crashLimit, events: events.failed }
+  }
   const own = jitterOf(run.id, jitter)
-  if (run.cancelRequestedAt !== null) return { status: 'cancelled', crashCount, delayMs: 0, events: events.cancelled }
-  if (!isSpared && crashCount >= maxCrashes) return { status: 'failed', crashCount, delayMs: 0, events: events.failed }
   const isSparedAgain = isSpared && crashCount > 0
   const delayMs = isSparedAgain ? jittered(CRASH_BACKOFF.baseMs, own) : crashBackoffMs(crashCount, own)
-  return { status: 'pending', crashCount, delayMs, events: events.pending }
+  return { status: 'pending', crashCount, delayMs, failure: null, events: events.pending }
 }
 
 function jittered(ms: number, jitter: number): number {

@@ -43,6 +43,7 @@ export const GUARDS = {
   assignee: 'the run is assigned to this worker',
   version: 'the run has not changed since it was read',
   leader: 'the caller leads under the newest leader epoch',
+  unneeded: 'the run that created it has ended too',
   overdue: 'the assignment is older than it may be',
 } as const
 
@@ -115,6 +116,7 @@ export const LIFECYCLE = {
   unpark: { from: ['pending'], to: ['pending'], by: 'an operator', guards: ['status'] },
   failParked: { from: ['pending'], to: ['failed'], by: 'an operator', guards: ['status'] },
   remove: { from: ENDED_STATUSES, to: [], by: 'an operator', guards: ['status'] },
+  purge: { from: ENDED_STATUSES, to: [], by: 'an operator', guards: ['status', 'unneeded'] },
   signal: {
     from: ['pending', 'assigned', 'running', 'orphaned'],
     to: ['pending', 'assigned', 'running', 'orphaned'],

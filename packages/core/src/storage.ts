@@ -113,7 +113,7 @@ export type CommandAnswer =
   | { readonly applied: false; readonly reason: 'not-found' }
   | { readonly applied: false; readonly reason: 'wrong-state'; readonly run: RunRecord }
 
-/** Which ended runs to remove: those that meet every condition. */
+/** Which ended runs to remove: those that meet every condition. Children of a run that has not ended stay. */
 export interface PurgeParams {
   readonly statuses: readonly RunStatus[]
   readonly tenant?: string

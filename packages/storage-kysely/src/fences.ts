@@ -37,6 +37,7 @@ export const FENCES = {
     sql`r.id not in (select value from ${dialect.listOf(held)})`,
   /** Recover and purge look first and write later. */
   'recover.unchanged': (version: Sql): Sql => sql`r.version = ${version}`,
+  'purge.unneeded': (parent: Sql): Sql => sql`not exists (${parent} and parent.finished_at is null)`,
   'purge.unchanged': (version: Sql): Sql => sql`r.version = ${version}`,
 
   'command.tenant': (tenant: Sql): Sql => sql`(${tenant} is null or r.tenant = ${tenant})`,

@@ -25,17 +25,16 @@ export function createRecover(context: SqlContext): Recover {
   const writeLocked = createWriteLocked(context)
 
   function bind(run: RunRecord & LostRun, params: RecoverParams): CompiledQuery[] {
-    const { status, crashCount, delayMs, events } = recoveryOf(run, params)
+    const { status, crashCount, delayMs, failure, events } = recoveryOf(run, params)
     const values = { runId: run.id, version: run.version }
-    const hasFailed = status === 'failed'
     return [
       ...bindEvents({ statement: event, events, after: 0, values }),
       ...(status === 'pending' ? [] : [wakeParent.bind(values)]),
       take.bind({
         ...values,
         ...{ status, crashCount, delayMs },
-        error: hasFailed ? params.crashLimit.error : null,
-        errorDetail: hasFailed ? toJson(params.crashLimit.detail) : null,
+        error: failure?.error ?? null,
+        errorDetail: toJson(failure?.detail ?? null),
         eventCount: events.length,
       }),
     ]

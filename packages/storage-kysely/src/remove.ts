@@ -32,6 +32,11 @@ export function removeStatements<TName extends string>(
   ]
 }
 
+/** The run that created `r`. */
+function parentOf({ tables }: SqlContext): Sql {
+  return sql`select 1 from ${tables.runs} as parent where parent.id = r.parent_run_id`
+}
+
 export type Purge = (executor: Executor, params: PurgeParams) => Promise<number>
 
 /** Looks for the oldest first, then removes those that are still as they were seen. */
@@ -43,7 +48,7 @@ export function createPurge(context: SqlContext): Purge {
   const remove = removeStatements<'runs'>(
     context,
     (p) => sql`r.id in (select ${seenId} from ${dialect.rowsOf(p('runs'))} as seen)
-      and ${fences['remove.status']()} and exists (select 1 from ${dialect.rowsOf(p('runs'))} as seen
+      and ${fences['remove.status']()} and ${fences['purge.unneeded'](parentOf(context))} and exists (select 1 from ${dialect.rowsOf(p('runs'))} as seen
         where ${seenId} = r.id and ${fences['purge.unchanged'](seenVersion)})`,
   )
 
@@ -78,7 +83,8 @@ export function createPurge(context: SqlContext): Purge {
     const ended = runsBy(context, 'finished')
     const newest = sql`r.id not in (select r.id from ${ended} where ${and(...scope)}
       order by r.finished_at desc, r.id desc limit ${keepNewest ?? 0})`
-    return sql`select r.id, r.version from ${ended} where ${and(...scope, ...age, newest)}
+    const needed = fences['purge.unneeded'](parentOf(context))
+    return sql`select r.id, r.version from ${ended} where ${and(...scope, ...age, newest, needed)}
       order by r.finished_at, r.id limit ${limit}`
   }
 }

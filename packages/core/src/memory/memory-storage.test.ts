@@ -38,6 +38,8 @@ describe('lifecycle', () => {
   const guarded = (Object.keys(LIFECYCLE) as TransitionName[])
     .filter((transition) => !OF_A_CLUSTER.includes(transition))
     .flatMap((transition) => LIFECYCLE[transition].guards.map((guard: Guard) => ({ transition, guard })))
+    // It looks for them among the ended ones only.
+    .filter(({ transition, guard }) => transition !== 'purge' || guard !== 'status')
 
   it.each(guarded)('$transition without its guard $guard is noticed', async ({ transition, guard }) => {
     const lifecycle = without(transition, guard)

@@ -1,3 +1,4 @@
+import { isEnded } from '../lifecycle'
 import type { PurgeParams } from '../storage'
 import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
@@ -9,25 +10,34 @@ export function purge(memory: Memory, params: PurgeParams): number {
   const spareCount = countInScope(memory, params) - (params.keepNewest ?? 0)
   const mostOfAll = Math.min(spareCount, params.limit)
   if (mostOfAll <= 0) return 0
+  let spare = spareCount
   for (const entry of table.ended.oldestFirst()) {
-    if (purged.length >= mostOfAll || !isOldEnough(memory, entry, params)) break
-    if (isInScope(memory, entry, params)) purged.push(entry)
+    if (purged.length >= mostOfAll || spare <= 0 || !isOldEnough(memory, entry, params)) break
+    if (!isInScope(memory, entry, params)) continue
+    spare -= 1
+    if (memory.rules.allows('purge', 'unneeded', () => !isNeeded(memory, entry))) purged.push(entry)
   }
   for (const entry of purged) table.remove(entry)
   return purged.length
 }
 
+/** A parent that has not ended may still ask for its output. */
+function isNeeded({ table }: Memory, { record: { parentRunId } }: RunEntry): boolean {
+  const parent = parentRunId === null ? undefined : table.find(parentRunId)
+  return parent !== undefined && !isEnded(parent.record.status)
+}
+
 /** Without looking at them. */
 function countInScope({ table, rules }: Memory, params: PurgeParams): number {
   const counts = table.counts.sum(params)
-  const statuses = new Set(params.statuses.filter((status) => rules.allowsFrom('remove', status)))
+  const statuses = new Set(params.statuses.filter((status) => rules.allowsFrom('purge', status)))
   return [...statuses].reduce((sum, status) => sum + counts[status], 0)
 }
 
 function isInScope({ rules }: Memory, { record }: RunEntry, { statuses, tenant, jobNames }: PurgeParams): boolean {
   return (
     statuses.includes(record.status) &&
-    rules.allowsFrom('remove', record.status) &&
+    rules.allowsFrom('purge', record.status) &&
     (tenant === undefined || record.tenant === tenant) &&
     (jobNames === undefined || jobNames.includes(record.jobName))
   )

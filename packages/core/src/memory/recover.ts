@@ -17,12 +17,8 @@ export function recover(memory: Memory, params: RecoverParams): RunRecord[] {
   }
   if (abandoned.length === 0) return []
   const owners = ownersOfSuspects(memory)
-  const suspectsLast = [...abandoned.filter(isNone), ...abandoned.filter(({ record }) => isSuspect(record))]
-  return suspectsLast.slice(0, params.limit).map((entry) => copyOf(recoverOne(memory, entry, { params, owners })))
-}
-
-function isNone({ record }: RunEntry): boolean {
-  return !isSuspect(record)
+  abandoned.sort((a, b) => Number(isSuspect(a.record)) - Number(isSuspect(b.record)))
+  return abandoned.slice(0, params.limit).map((entry) => copyOf(recoverOne(memory, entry, { params, owners })))
 }
 
 /** As of before the first run is recovered: all runs of a worker are judged alike. */
@@ -47,17 +43,16 @@ interface Judgement {
 
 function recoverOne(memory: Memory, entry: RunEntry, { params, owners }: Judgement): RunRecord {
   const { record, lease } = entry
-  const isBesideSuspect = owners.has(lease?.ownerId ?? '')
-  const recovery = recoveryOf({ ...record, isBesideSuspect }, params)
-  const change = { ...changeOf(memory, entry, recovery, params), crashCount: recovery.crashCount }
+  const recovery = recoveryOf({ ...record, isBesideSuspect: owners.has(lease?.ownerId ?? '') }, params)
+  const { crashCount, events } = recovery
   entry.lease = null
-  return memory.table.change(entry, { ...change, leaseEpoch: record.leaseEpoch + 1 }, recovery.events)
+  const change = { ...changeOf(memory, entry, recovery), leaseEpoch: record.leaseEpoch + 1, crashCount }
+  return memory.table.change(entry, change, events)
 }
 
-function changeOf(memory: Memory, entry: RunEntry, recovery: Recovery, { crashLimit }: RecoverParams): RunChange {
-  const { status, delayMs } = recovery
+function changeOf(memory: Memory, entry: RunEntry, { status, delayMs, failure }: Recovery): RunChange {
   if (status === 'cancelled') return asCancelled(memory, entry)
   const left = leaveRunning(memory, entry, status)
-  if (status === 'failed') return { ...left, error: crashLimit.error, errorDetail: frozenCopy(crashLimit.detail) }
+  if (failure !== null) return { ...left, error: failure.error, errorDetail: frozenCopy(failure.detail) }
   return { ...left, availableAt: delayMs === 0 ? entry.record.createdAt : memory.clock.in(delayMs) }
 }

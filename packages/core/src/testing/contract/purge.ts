@@ -119,4 +119,48 @@ export const PURGE_CASES = casesOf('required', 'purge', {
     await kit.storage.purge(ALL)
     await kit.enqueue({ jobName: 'j', idempotencyKey: 'k' })
   },
+
+  'a child stays as long as the run that created it has not ended': async (kit) => {
+    const parent = await kit.start()
+    const child = await kit.start({ parentRunId: parent.id })
+    await child.leave('complete')
+    const other = await kit.start()
+    await other.leave('complete')
+    assertEqual(await kit.storage.purge({ ...ALL, before: FUTURE }), 1, 'runs removed while the parent runs')
+    assertEqual(await left(kit), [parent.id, child.id].sort(), 'runs left while the parent runs')
+    await parent.leave('suspend')
+    assertEqual(await kit.storage.purge(ALL), 0, 'runs removed while the parent waits')
+    const again = await kit.order('cancel', parent.id)
+    assertEqual(again.status, 'cancelled', 'status of the parent')
+    assertEqual(await kit.storage.purge(ALL), 2, 'runs removed after the end of the parent')
+  },
+
+  'a child whose parent goes on again stays': async (kit) => {
+    const parent = await kit.start()
+    const child = await kit.start({ parentRunId: parent.id })
+    await child.leave('complete')
+    await parent.leave('fail')
+    await kit.order('retry', parent.id)
+    assertEqual(await kit.storage.purge(ALL), 0, 'runs removed')
+  },
+
+  'a child whose parent is gone goes': async (kit) => {
+    const child = await kit.start({ parentRunId: 'nobody' })
+    await child.leave('complete')
+    assertEqual(await kit.storage.purge(ALL), 1, 'runs removed')
+  },
+
+  'children that stay count among the newest to keep, and are not in the way of the rest': async (kit) => {
+    const parent = await kit.start()
+    const children: string[] = []
+    for (let index = 0; index < 3; index++) {
+      const child = await kit.start({ parentRunId: parent.id })
+      await child.leave('complete')
+      children.push(child.id)
+    }
+    const [, , third, fourth] = await endedRuns(kit, 4)
+    assertEqual(await kit.storage.purge({ ...ALL, keepNewest: 2, limit: 1 }), 1, 'runs removed at most one')
+    assertEqual(await kit.storage.purge({ ...ALL, keepNewest: 2 }), 1, 'runs removed')
+    assertEqual(await left(kit), [parent.id, ...children, third ?? '', fourth ?? ''].sort(), 'runs left')
+  },
 })

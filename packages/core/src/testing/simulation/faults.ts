@@ -41,6 +41,7 @@ export const STRUCK_TRANSITIONS = [
   'parkPending',
   'unpark',
   'failParked',
+  'purge',
 ] as const satisfies readonly TransitionName[]
 
 export type SimulatedTransition = (typeof SIMULATED_TRANSITIONS)[number]

@@ -11,8 +11,15 @@ export interface GuardMutant {
 /** Every guard of every transition that somebody in the simulation asks for, taken away in turn. */
 export function guardMutants(): readonly GuardMutant[] {
   return [...SIMULATED_TRANSITIONS, ...STRUCK_TRANSITIONS].flatMap((transition) =>
-    LIFECYCLE[transition].guards.map((guard) => ({ transition, guard, lifecycle: without(transition, guard) })),
+    (LIFECYCLE[transition].guards as readonly Guard[])
+      .filter((guard) => !isImplied(transition, guard))
+      .map((guard) => ({ transition, guard, lifecycle: without(transition, guard) })),
   )
+}
+
+/** Runs to purge are looked for among the ended ones only. */
+function isImplied(transition: TransitionName, guard: Guard): boolean {
+  return transition === 'purge' && guard === 'status'
 }
 
 function without(transition: TransitionName, guard: Guard): Lifecycle {

@@ -34,6 +34,14 @@ export function judgeRows(model: Model, run: ModelRun, commit: RunCommit): void 
   }
   mustEqual([...used].sort(), [...commit.consumedSignals].sort(), `signals that the rows of ${run.wanted.id} used up`)
   judgeOrder(run, commit.consumedSignals)
+  const isFurther = commit.steps.some((row) => getsFurther(run, row))
+  mustEqual(commit.hasProgressed, isFurther, `whether ${run.wanted.id} is said to have got further`)
+}
+
+/** An outcome, a wait, or another checkpoint than before; not the start alone of a body. */
+function getsFurther(run: ModelRun, { name, kind, status, attempt, checkpoint }: StepWrite): boolean {
+  if (status !== 'started') return attempt > 0
+  return kind !== 'stream' && checkpoint !== historyOf(run, name).checkpoint
 }
 
 interface Judged {

@@ -61,7 +61,12 @@ export function purgeable(all: Runs, params: PurgeParams, now: number): ModelRun
   ended.sort((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0) || (a.wanted.id < b.wanted.id ? -1 : 1))
   return ended
     .slice(0, Math.max(0, ended.length - keepNewest))
-    .filter((run) => (run.finishedAt ?? 0) < now - olderThanMs)
+    .filter((run) => (run.finishedAt ?? 0) < now - olderThanMs && !isNeeded(all, run))
+}
+
+/** The run that created it is still there and has not ended. */
+function isNeeded(all: Runs, { wanted }: ModelRun): boolean {
+  return all.get(wanted.parentRunId ?? '')?.finishedAt === null
 }
 
 export function countsOf(all: Runs, { tenant, jobNames }: CountQuery): StatusCounts {

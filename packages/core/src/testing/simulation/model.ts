@@ -17,6 +17,7 @@ import type {
   StepWrite,
 } from '../../storage'
 import { type Ending, type ModelRun, type ModelStep, newModelRun, textsOf, waitingRows } from './model-run'
+import { dueAfterLoss, lossOf } from './model-losses'
 import { checkAnswer, checkRepeated } from './model-answers'
 import {
   claimableAt,
@@ -316,34 +317,21 @@ export class Model {
     const expected = mustRecover(this.abandoned(params), answer)
     must(expected.length <= params.limit, () => 'more runs were abandoned than the model compares')
     mustEqual(found, expected.map((run) => run.wanted.id).sort(), `runs recovered for ${params.deadWorkerId}`)
-    const suspects = this.suspects()
+    const suspects = [...this.runs.values()].filter(({ status, crashes }) => status === 'running' && crashes >= 2)
     for (const run of expected) {
-      const isSpared = run.crashes < 2 && suspects.some((other) => other.owner === run.owner)
-      const longestMs = isSpared
-        ? run.crashes * 1000
-        : run.crashes < 1
-          ? 0
-          : Math.min(2000 * 2 ** (run.crashes - 1), 60_000)
+      const { counts, longestMs } = lossOf(run, suspects)
+      if (counts) run.crashes += 1
       run.epoch += 1
       run.token = ''
-      if (!isSpared) run.crashes += 1
       if (run.cancelAsked) this.#end(run, 'cancelled', params.events.cancelled)
-      else if (!isSpared && run.crashes >= params.maxCrashes) {
+      else if (counts && run.crashes >= params.maxCrashes) {
         run.error = params.crashLimit.error
         this.#end(run, 'failed', params.events.failed)
       } else {
-        const availableAt = Date.parse(answer.find(({ id }) => id === run.wanted.id)?.availableAt ?? '')
-        const delayMs = longestMs === 0 ? 0 : availableAt - this.#now()
-        const isRight = delayMs >= longestMs / 2 && delayMs <= longestMs
-        must(isRight, () => `run ${run.wanted.id} waits for ${delayMs} ms, and at most ${longestMs} are right`)
-        this.#wait(run, delayMs === 0 ? run.createdAt : availableAt, params.events.pending)
+        const record = answer.find(({ id }) => id === run.wanted.id)
+        this.#wait(run, dueAfterLoss(run, { record, now: this.#now(), longestMs }), params.events.pending)
       }
     }
-  }
-
-  /** Runs being executed that have lost their worker twice without getting further. */
-  suspects(): ModelRun[] {
-    return [...this.runs.values()].filter(({ status, crashes }) => status === 'running' && crashes >= 2)
   }
 
   /** Whether the run is in a state for it. */

@@ -38,6 +38,10 @@ export const STORAGE_MUTANTS: Readonly<Record<string, Mutant>> = {
     ...storage,
     counts: async (query) => ({ ...(await storage.counts(query)), waitsForRetry: 0 }),
   }),
+  'suspects are taken without limit': (storage) => ({
+    ...storage,
+    claim: (params) => storage.claim({ ...params, holdsSuspect: false }),
+  }),
   ...WAITING_STORAGE_MUTANTS,
 }
 
@@ -64,6 +68,14 @@ export const ENGINE_MUTANTS: Readonly<Record<string, Mutant>> = {
       const answers = await storage.renew(leases, leaseMs)
       return answers.map((answer) => (answer.kept ? { ...answer, cancelRequested: false } : answer))
     },
+  }),
+  'takes one suspect after the other': (storage) => ({
+    ...storage,
+    claim: (params) => storage.claim({ ...params, holdsSuspect: false }),
+  }),
+  'takes every commit for progress': (storage) => ({
+    ...storage,
+    commit: (commits) => storage.commit(commits.map((one) => ({ ...one, hasProgressed: true }))),
   }),
   'gives a commit that is sent again a new number': renumberCommits,
   'gives runs that are sent again new ids': (storage) => {

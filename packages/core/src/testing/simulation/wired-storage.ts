@@ -56,6 +56,7 @@ function ownerCalls({ inner, model, witness, process }: WiredStorageParams, send
   const calls: Pick<Storage, 'claim' | 'commit' | 'renew' | 'recover'> = {
     claim(params) {
       witness.claiming(number, params)
+      witness.claimingBeside(number, params)
       return send({
         isWorkers: true,
         name: `claim ${params.limit}${params.repeat === true ? ' repeated' : ''}`,

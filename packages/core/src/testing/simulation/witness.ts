@@ -73,6 +73,15 @@ export class Witness {
     )
   }
 
+  /** As far as the storage knows: whoever holds one says so. */
+  claimingBeside(process: number, { holdsSuspect, repeat }: ClaimParams): void {
+    if (holdsSuspect || repeat === true) return
+    for (const [runId, leases] of this.#of(process).leases) {
+      const held = leases.map((lease) => this.#model.holds(lease)).find((run) => run !== null)
+      this.#judge((held?.crashes ?? 0) < 2, () => `process ${process} holds the suspect ${runId} and asks for another`)
+    }
+  }
+
   claimFailed(process: number, { claimToken }: ClaimParams): void {
     this.#of(process).unanswered = claimToken
   }

@@ -1,0 +1,25 @@
+import type { RunRecord } from '../../storage'
+import type { ModelRun } from './model-run'
+import { must } from './violation'
+
+/** What the loss of its worker means for a run: whether it counts, and how long it keeps the run waiting. */
+export function lossOf({ crashes, owner }: ModelRun, suspects: readonly ModelRun[]) {
+  const isSpared = crashes < 2 && suspects.some((other) => other.owner === owner)
+  if (isSpared) return { counts: false, longestMs: crashes === 0 ? 0 : 1000 }
+  return { counts: true, longestMs: crashes === 0 ? 0 : Math.min(1000 * 2 ** crashes, 60_000) }
+}
+
+interface DueParams {
+  readonly record: RunRecord | undefined
+  readonly now: number
+  readonly longestMs: number
+}
+
+/** Its old place, or any instant between half of the wait and all of it. */
+export function dueAfterLoss({ wanted, createdAt }: ModelRun, { record, now, longestMs }: DueParams): number {
+  if (longestMs === 0) return createdAt
+  const availableAt = Date.parse(record?.availableAt ?? '')
+  const isRight = availableAt >= now + longestMs / 2 && availableAt <= now + longestMs
+  must(isRight, () => `run ${wanted.id} waits for ${availableAt - now} ms, and at most ${longestMs} are right`)
+  return availableAt
+}
