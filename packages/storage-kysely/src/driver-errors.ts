@@ -96,9 +96,29 @@ export function isMissingTable(error: unknown): boolean {
   return causesOf(error).some(({ code, message }) => code === '42P01' || /no such table/i.test(message))
 }
 
-/** One of several transactions had to be rolled back for the others' sake. Done again, it may well get through. */
-export function isLostRace(error: unknown): boolean {
-  return causesOf(error).some(({ code }) => code === '40001' || code === '40P01')
+/** States in which Postgres is in trouble itself, or sacrificed the transaction to others; not what a statement asked for. */
+const STATES_OF_TROUBLE = /^(40001|40P01|25006|53...|57P0.|58...|XX00[12])$/
+
+const CODES_OF_TROUBLE: ReadonlySet<string> = new Set(
+  'BUSY LOCKED PROTOCOL READONLY FULL CORRUPT NOTADB IOERR CANTOPEN NOMEM INTERRUPT'.split(' '),
+)
+
+/** What servers and those on the way to them say. */
+const CUT_OFF = /HRANA_|SERVER_ERROR|TRANSACTION_CLOSED|STREAM_EXPIRED|ECONN|EPIPE|fetch failed|network error|socket/i
+
+/**
+ * Whether a statement failed because of the database, however right it was. What nobody knows is taken for a fault of
+ * the statement: it is somebody else's, and would be sent again and again.
+ */
+export function isTrouble(error: unknown): boolean {
+  for (const { code, message } of causesOf(error)) {
+    if (/^[0-9A-Z]{5}$/.test(code)) return STATES_OF_TROUBLE.test(code)
+    const text = `${code} ${message}`
+    const [, sqlite] = /SQLITE_([A-Z]+)/.exec(text) ?? []
+    if (sqlite !== undefined) return CODES_OF_TROUBLE.has(sqlite)
+    if (CUT_OFF.test(text) || /database (table )?is locked|disk is full|disk I\/O error/i.test(message)) return true
+  }
+  return false
 }
 
 export function isConstraintError(error: unknown): boolean {

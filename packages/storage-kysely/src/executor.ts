@@ -1,11 +1,12 @@
 import { type DurablyError, StorageError } from '@coji/durably-core'
 import type { CompiledQuery, Kysely, Transaction } from 'kysely'
 import { ConnectionLock, connectionHeld } from './connection-lock'
-import { isLostRace, toStorageError } from './driver-errors'
+import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
 import type { DialectHooks, Rows } from './drivers/hooks'
 import { plainIntegers } from './integers'
 import { pause } from './pause'
+import { watchForTrouble } from './trouble-watch'
 
 /** How long a call waits: for a connection of this process, and for a lock of another one. */
 const PATIENCE_MS = 5000
@@ -22,6 +23,21 @@ interface ExecutorOptions {
   readonly firstWrite: CompiledQuery | null
   /** One list at a time: the database has one writer anyway, and who waits here waits in order. */
   readonly hasOneWriter: boolean
+}
+
+interface Thrown {
+  readonly error: unknown
+}
+
+/** How far a transaction has come. */
+interface TransactionState {
+  isStarted: boolean
+  /** Of the body. */
+  failure: Thrown | null
+  /** Of the database, while the body ran. */
+  trouble: Thrown | null
+  /** What the rollback led to. */
+  atEnd: unknown
 }
 
 /** Sends statements: in lists that happen wholly or not at all. */
@@ -50,26 +66,41 @@ export class Executor {
    * as trouble of the database where they were that, for a caller who will have it run again.
    */
   async transaction<T>(body: (trx: Transaction<unknown>) => Promise<T>, { explainsTrouble = false } = {}): Promise<T> {
-    const state = { isStarted: false, failure: null as { readonly error: unknown } | null }
+    const state: TransactionState = { isStarted: false, failure: null, trouble: null, atEnd: null }
     const guarded = async (trx: Transaction<unknown>): Promise<T> => {
       if (this.#options.firstWrite !== null) await trx.executeQuery(this.#options.firstWrite)
       state.isStarted = true
+      const watch = await watchForTrouble(trx)
       try {
-        return await body(trx)
+        const value = await body(trx)
+        const trouble = watch.trouble()
+        if (trouble !== null) throw trouble.error
+        return value
       } catch (error) {
+        state.trouble = watch.trouble()
         state.failure = { error }
         throw error
+      } finally {
+        watch.end()
       }
     }
     const begin = (left: TimeLeft) =>
       this.#inTurn(left, () =>
-        withConnection(this.#options.db, left(), (connection) => connection.transaction().execute(guarded)),
+        withConnection(this.#options.db, left(), (connection) =>
+          connection
+            .transaction()
+            .execute(guarded)
+            .catch((error: unknown) => {
+              state.atEnd = error
+              throw error
+            }),
+        ),
       )
     try {
       return await this.#patiently(begin, () => !state.isStarted)
     } catch (error) {
       if (state.failure === null) throw error
-      throw (explainsTrouble ? this.#troubleOf(state.failure.error, error) : null) ?? state.failure.error
+      throw (explainsTrouble ? this.#troubleOf(state) : null) ?? state.failure.error
     }
   }
 
@@ -82,13 +113,14 @@ export class Executor {
     }
   }
 
-  /** What was wrong with the database when a body failed, if that was the reason. `atEnd` is what the rollback led to. */
-  #troubleOf(failure: unknown, atEnd: unknown): DurablyError | null {
+  /** What was wrong with the database when a body failed, if that was the reason. */
+  #troubleOf({ failure, trouble, atEnd }: TransactionState): DurablyError | null {
+    if (trouble !== null) return this.#toStorageError(trouble.error)
+    // SQLite rolls back by itself for many a reason, and says at the ROLLBACK that there is nothing to roll back.
     if (this.#options.hasOneWriter) return null
-    if (isLostRace(failure)) return this.#toStorageError(failure)
     // Nothing but a lost connection keeps such a database from rolling back.
-    const isRolledBack = atEnd === failure || (atEnd instanceof StorageError && atEnd.cause === failure)
-    return isRolledBack ? null : new StorageError('STORAGE_UNAVAILABLE', messageOf(atEnd), { cause: failure })
+    const { error } = failure ?? {}
+    return atEnd === error ? null : new StorageError('STORAGE_UNAVAILABLE', messageOf(atEnd), { cause: error })
   }
 
   #inTurn<T>(left: TimeLeft, work: () => Promise<T>): Promise<T> {

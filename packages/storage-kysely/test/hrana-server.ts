@@ -32,6 +32,8 @@ export interface HranaServer {
   readonly url: string
   /** Pipeline requests answered so far. */
   requests(): number
+  /** Every stream is lost, and each request as well, until somebody calls what it returns. */
+  cut(): () => void
   close(): Promise<void>
 }
 
@@ -39,8 +41,10 @@ export interface HranaServer {
 export async function serveHrana(file: string): Promise<HranaServer> {
   const streams = new Map<string, Stream>()
   let requests = 0
+  let isCut = false
   const server = createServer((request, response) => {
     void (async () => {
+      if (isCut) return void request.socket.destroy()
       const body = JSON.parse(await readBody(request)) as { baton?: string; requests: readonly HranaRequest[] }
       requests += 1
       const baton = body.baton ?? `baton-${requests}`
@@ -57,6 +61,14 @@ export async function serveHrana(file: string): Promise<HranaServer> {
   return {
     url: `http://127.0.0.1:${port}`,
     requests: () => requests,
+    cut() {
+      for (const stream of streams.values()) stream.close()
+      streams.clear()
+      isCut = true
+      return () => {
+        isCut = false
+      }
+    },
     close: async () => {
       for (const stream of streams.values()) stream.close()
       server.closeAllConnections()

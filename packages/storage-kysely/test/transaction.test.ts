@@ -1,8 +1,11 @@
+import { DurablyError } from '@coji/durably-core'
 import { CamelCasePlugin, type Kysely, sql, type Transaction } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { leaseOf, newCommit, newRun, newStep, startRun } from './builders'
-import { DATABASES, startDatabases, type OpenDatabase } from './databases'
+import { libsql } from '../src/drivers/libsql'
+import { DATABASES, isFile, startDatabases, tempFile, type OpenDatabase } from './databases'
+import { serveHrana } from './hrana-server'
 
 interface AppDatabase {
   accounts: { id: string; balance: number }
@@ -123,6 +126,66 @@ for (const database of DATABASES) {
       expect(await storage.getRun('third')).toMatchObject({ status: 'pending' })
     })
 
+    it('a mistake in a statement comes out as the driver puts it', async () => {
+      const mistakes = ['select from', 'select * from nowhere', `insert into accounts values ('a', 1), ('a', 1)`]
+      for (const mistake of mistakes) {
+        const failing = storage.transaction.commitWith(async (trx) => {
+          await sql.raw(mistake).execute(trx)
+          throw new Error('It was carried out.')
+        }, 5000)
+        const error: unknown = await failing.catch((thrown: unknown) => thrown)
+        expect(error).not.toBeInstanceOf(DurablyError)
+        expect(String(error)).not.toContain('carried out')
+      }
+      expect(await accounts()).toEqual([])
+    })
+
+    if (isFile(database)) {
+      const fill = async (trx: Transaction<AppDatabase>) => {
+        await insert(trx, 'a')
+        await sql`pragma max_page_count = 1`.execute(trx)
+        await insert(trx, 'b'.repeat(1_000_000))
+      }
+      const empty = (trx: Transaction<AppDatabase>) => sql`pragma max_page_count = 1000000`.execute(trx)
+
+      it.each([
+        { what: 'throws it', body: fill },
+        { what: 'throws something else', body: (trx: Transaction<AppDatabase>) => fill(trx).catch(throwOther) },
+        { what: 'throws nothing', body: (trx: Transaction<AppDatabase>) => fill(trx).catch(() => {}) },
+        {
+          what: 'goes on writing',
+          body: (trx: Transaction<AppDatabase>) => fill(trx).catch(() => insert(trx, 'c').catch(() => {})),
+        },
+      ])('a full disk is trouble of the database, when the body $what', async ({ body }) => {
+        const run = await startRun(storage)
+        const failing = storage.transaction.commitWith(async (trx) => {
+          await body(trx)
+          return { commit: newCommit(run, { steps: [newStep()] }), value: null }
+        }, 5000)
+        await expect(failing).rejects.toMatchObject({ name: 'StorageError', code: 'STORAGE_FULL' })
+        expect(await accounts()).toEqual([])
+        const again = storage.transaction.commitWith(async (trx) => {
+          await empty(trx)
+          await insert(trx, 'a')
+          return { commit: newCommit(run, { steps: [newStep()] }), value: null }
+        }, 5000)
+        await expect(again).resolves.toMatchObject({ answer: { kept: true } })
+        expect(await accounts()).toEqual(['a'])
+      })
+
+      it('a full disk comes out of a transaction of the application as the driver puts it, and takes all back', async () => {
+        const failing = storage.transaction.run(async (trx) => {
+          await fill(trx).catch(() => {})
+          await insert(trx, 'c').catch(() => {})
+        })
+        const error: unknown = await failing.catch((thrown: unknown) => thrown)
+        expect(String(error)).toContain('full')
+        expect(error).not.toBeInstanceOf(DurablyError)
+        expect(await accounts()).toEqual([])
+        await storage.transaction.run(async (trx) => void (await empty(trx)))
+      })
+    }
+
     it('works on a Kysely instance of the application, its plugins and all', async () => {
       const own = storage.db.withPlugin(new CamelCasePlugin())
       const shared = createKyselyStorage<AppDatabase>({ db: own })
@@ -138,3 +201,37 @@ for (const database of DATABASES) {
     })
   })
 }
+
+const throwOther = () => {
+  throw new Error('other')
+}
+
+describe('libsql-http', () => {
+  it('a server that is cut off is trouble of the database', async () => {
+    const { file, remove } = tempFile()
+    const server = await serveHrana(file)
+    const storage = createKyselyStorage<AppDatabase>({ dialect: libsql(server.url) })
+    await storage.migrate()
+    await sql`create table accounts (id text primary key, balance integer)`.execute(storage.db)
+    const run = await startRun(storage)
+    let restore = () => {}
+    const write = (trx: Transaction<AppDatabase>) =>
+      trx.insertInto('accounts').values({ id: 'a', balance: 1 }).execute()
+    const failing = storage.transaction.commitWith(async (trx) => {
+      await write(trx)
+      restore = server.cut()
+      await write(trx)
+      throw new Error('It was carried out.')
+    }, 5000)
+    await expect(failing).rejects.toMatchObject({ name: 'StorageError', code: 'STORAGE_UNAVAILABLE' })
+    restore()
+    const again = storage.transaction.commitWith(async (trx) => {
+      await write(trx)
+      return { commit: newCommit(run, { steps: [newStep()] }), value: null }
+    }, 5000)
+    await expect(again).resolves.toMatchObject({ answer: { kept: true } })
+    await storage.close()
+    await server.close()
+    remove()
+  })
+})
