@@ -39,6 +39,7 @@ const WORDS: Readonly<Partial<Record<StoredEvent['type'], string>>> = {
   'run:start': 'A worker began an execution',
   'run:suspend': 'The run waits',
   'run:signal': 'A signal came',
+  'run:park': 'The run was put aside',
   'run:unpark': 'The run was let go',
   'run:release': 'Its worker gave the run back',
   'run:recover': 'The run was taken from a worker that is gone',

@@ -12,7 +12,7 @@ const AGAIN_MS = 2000
 
 const OF_RUNS = [
   ...(['run:trigger', 'run:start', 'run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:retry'] as const),
-  ...(['run:suspend', 'run:unpark', 'run:release', 'run:recover', 'run:progress', 'run:delete'] as const),
+  ...(['run:suspend', 'run:park', 'run:unpark', 'run:release', 'run:recover', 'run:progress', 'run:delete'] as const),
   'worker:lease-lost',
 ] as const satisfies readonly EventType[]
 

@@ -1,5 +1,6 @@
 import { recorded, type Engine } from './engine'
-import { ConflictError, InvalidOptionError, NotFoundError, refuseBadText } from './errors'
+import { describeError } from './describe-error'
+import { ConflictError, InvalidOptionError, NotFoundError, ParkedError, refuseBadText } from './errors'
 import type { EventInput } from './events'
 import { ENDED_STATUSES, LIFECYCLE, type EndedStatus } from './lifecycle'
 import { toRun, type Run } from './run'
@@ -39,6 +40,10 @@ export interface RunCommands {
     payload?: unknown,
     options?: SignalOptions,
   ): Promise<{ readonly deduplicated: boolean }>
+  /** A parked run goes on, when what it was parked for has been mended: see `explain()`. */
+  unpark(id: string): Promise<Run>
+  /** Ends a parked run as failed. `retry()` starts it again. */
+  failParked(id: string): Promise<Run>
   /** Removes an ended run and everything of it. */
   deleteRun(id: string): Promise<void>
   /** Removes ended runs; returns how many. */
@@ -55,6 +60,8 @@ export interface RunCommandsParams {
 
 /** Few enough not to hold up the process for long. */
 const PURGE_BATCH = 200
+type RunNames = Pick<RunRecord, 'id' | 'jobName'>
+
 const ANY_RUN = { id: '', jobName: '' }
 
 export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCommandsParams): RunCommands {
@@ -112,6 +119,7 @@ export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCo
       }
       return { deduplicated: !answer.kept }
     },
+    ...createParkedCommands(engine, apply),
     async deleteRun(id) {
       await apply({ kind: 'remove', runId: id }, (run) => ({ type: 'run:delete', runId: id, jobName: run.jobName }))
     },
@@ -132,11 +140,31 @@ function endedBefore({ id, status }: RunRecord): ConflictError {
   return new ConflictError(`Run ${id} is ${status}; signal() takes a run that has not ended.`, id, status)
 }
 
-function retryEvent({ id, jobName }: Pick<RunRecord, 'id' | 'jobName'>): EventInput {
+function retryEvent({ id, jobName }: RunNames): EventInput {
   return { type: 'run:retry', runId: id, jobName, byHand: true, error: null, delayMs: null }
 }
 
-function cancelEvent({ id, jobName }: Pick<RunRecord, 'id' | 'jobName'>, requested: boolean): EventInput {
+type Apply = (command: RunCommand, eventOf: (run: RunRecord) => EventInput) => Promise<RunRecord>
+
+function createParkedCommands(engine: Engine, apply: Apply): Pick<RunCommands, 'unpark' | 'failParked'> {
+  const unparkEvent = ({ id, jobName }: RunNames): EventInput => ({ type: 'run:unpark', runId: id, jobName })
+  return {
+    async unpark(id) {
+      const events = recorded(engine, unparkEvent(ANY_RUN))
+      return toRun(await apply({ kind: 'unpark', runId: id, events }, unparkEvent))
+    },
+    async failParked(id) {
+      const { message: error, detail } = describeError(new ParkedError())
+      const failEvent = ({ id: runId, jobName }: RunNames): EventInput => {
+        return { type: 'run:fail', runId, jobName, error, failedStepName: null }
+      }
+      const events = recorded(engine, failEvent(ANY_RUN))
+      return toRun(await apply({ kind: 'failParked', runId: id, error, detail, events }, failEvent))
+    },
+  }
+}
+
+function cancelEvent({ id, jobName }: RunNames, requested: boolean): EventInput {
   return { type: 'run:cancel', runId: id, jobName, requested }
 }
 
@@ -154,8 +182,8 @@ const WORDS = {
   retry: 'retry()',
   remove: 'deleteRun()',
   park: 'parking',
-  unpark: 'unparking',
-  failParked: 'failing by hand',
+  unpark: 'unpark()',
+  failParked: 'failParked()',
 } as const satisfies Record<RunCommand['kind'], string>
 
 function isAge(olderThan: number | Date): boolean {
@@ -164,6 +192,7 @@ function isAge(olderThan: number | Date): boolean {
 }
 
 function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string[] {
+  if (kind === 'unpark' || kind === 'failParked') return ['parked']
   return LIFECYCLE[kind === 'park' ? 'parkPending' : kind].from
 }
 

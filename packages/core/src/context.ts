@@ -1,6 +1,7 @@
 import { toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 import { toLogData, toLogText } from './logging'
+import type { Pass } from './open-calls'
 import { triesOf } from './retry'
 import { runStep, type RunStepOptions, type StepBody } from './step-run'
 import type { StepScope } from './step-scope'
@@ -66,22 +67,36 @@ export interface JobContext {
 
 type WithBody<Options, Body> = [Body] | [Options, Body]
 
-export function createContext(scope: StepScope): JobContext {
+export function createContext(scope: StepScope, pass: Pass): JobContext {
   const { run } = scope
   function callRun<T>(name: string, ...rest: WithBody<RunStepOptions, StepBody<T>>): Promise<T> {
     const { options, body } = bodyOf(`ctx.run("${name}")`, rest)
-    return runStep({ scope, name, kind: 'run', options, calledAt: callRun, perform: (_call, tools) => body(tools) })
+    return runStep({
+      scope,
+      pass,
+      name,
+      kind: 'run',
+      options,
+      calledAt: callRun,
+      perform: (_call, tools) => body(tools),
+    })
   }
   function callTransaction<T>(
     name: string,
     ...rest: WithBody<TransactionOptions, TransactionBody<T, never>>
   ): Promise<T> {
-    return transactionStep({ scope, name, calledAt: callTransaction, ...bodyOf(`ctx.transaction("${name}")`, rest) })
+    return transactionStep({
+      scope,
+      pass,
+      name,
+      calledAt: callTransaction,
+      ...bodyOf(`ctx.transaction("${name}")`, rest),
+    })
   }
   function callStream<T>(name: string, ...rest: WithBody<StreamOptions, StreamBody<T>>): Promise<T> {
-    return streamStep({ scope, name, calledAt: callStream, ...bodyOf(`ctx.stream("${name}")`, rest) })
+    return streamStep({ scope, pass, name, calledAt: callStream, ...bodyOf(`ctx.stream("${name}")`, rest) })
   }
-  const waits = createWaits(scope)
+  const waits = createWaits(scope, pass)
   return {
     runId: run.id,
     jobName: run.jobName,
@@ -91,7 +106,7 @@ export function createContext(scope: StepScope): JobContext {
       return scope.interruption.signal
     },
     get log() {
-      const body = scope.bodyScope.current()
+      const body = scope.engine.bodyScope.current()
       return scope.logFor(body?.scope === scope ? body.stepName : null)
     },
     run: callRun,
@@ -111,15 +126,15 @@ function bodyOf<Options extends object, Body>(what: string, rest: WithBody<Optio
   return { options, body }
 }
 
-function createWaits(scope: StepScope): Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> {
+function createWaits(scope: StepScope, pass: Pass): Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> {
   const waits: Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> = {
-    sleep: (name, until) => sleepStep({ scope, name, calledAt: waits.sleep }, until),
-    waitFor: (name, options = {}) => waitForStep({ scope, name, calledAt: waits.waitFor }, options),
+    sleep: (name, until) => sleepStep({ scope, pass, name, calledAt: waits.sleep }, until),
+    waitFor: (name, options = {}) => waitForStep({ scope, pass, name, calledAt: waits.waitFor }, options),
     trigger: (name, job, ...[payload, options = {}]) =>
-      triggerStep({ call: { scope, name, calledAt: waits.trigger }, job, payload, options }) as Promise<
+      triggerStep({ call: { scope, pass, name, calledAt: waits.trigger }, job, payload, options }) as Promise<
         ChildRun<never>
       >,
-    wait: (name, run) => waitForChild({ scope, name, calledAt: waits.wait }, run),
+    wait: (name, run) => waitForChild({ scope, pass, name, calledAt: waits.wait }, run),
   }
   return waits
 }

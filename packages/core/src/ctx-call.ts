@@ -1,62 +1,83 @@
 import { takeCallSite } from './call-site'
 import { DuplicateStepError, InvalidOptionError, NestedStepError, refuseBadText } from './errors'
+import { handled, type Pass } from './open-calls'
 import type { StepScope } from './step-scope'
+import type { StepKind } from './storage'
 
 export interface CtxCall {
   readonly scope: StepScope
+  readonly pass: Pass
   readonly name: string
   /** The function of `ctx` that the job called, to find the place of the call. */
   readonly calledAt: (...args: never[]) => unknown
-  /** A wait that is still open when the job returns is given up; a step is not. */
-  readonly isWait?: boolean
 }
 
 /** Every call of `ctx` that has a name: takes the name, and is open until it has settled. */
 export function openCall<T>(
-  { scope, name, calledAt, isWait = false }: CtxCall,
+  { scope, pass, name, calledAt }: CtxCall,
+  kind: StepKind,
   perform: (index: number) => Promise<T>,
 ): Promise<T> {
-  if (scope.interruption.reason() !== null) return handled(scope.interruption.refuse())
+  const { calls } = scope
+  if (scope.interruption.reason() !== null) return handled(calls.openTooLate(name, pass))
   let index: number
   try {
-    index = takeName(scope, name, calledAt)
+    index = takeName({ scope, pass, name, calledAt })
   } catch (error) {
     return handled(Promise.reject(error))
   }
-  const call = handled(untilInterrupted(scope, perform(index)))
-  scope.openCalls.set(index, { stepName: name, call, isWait })
-  const close = () => {
-    scope.openCalls.delete(index)
-    scope.suspension.check()
+  const open = calls.share(name, pass)
+  const known = open ?? knownStep(scope, name)
+  if (known !== undefined && !mayFollow(known.kind, kind)) {
+    scope.park(describeMix(name, known.kind, kind))
+    return new Promise<never>(() => {})
   }
-  call.then(close, close)
-  return call
+  if (open === undefined) return calls.open({ name, index, kind, pass, work: perform(index) })
+  scope.suspension.check()
+  return open.call as Promise<T>
 }
 
-/** What a call comes to is recorded even when its execution was interrupted meanwhile; the job does not see it then. */
-async function untilInterrupted<T>(scope: StepScope, work: Promise<T>): Promise<T> {
-  const [settled] = await Promise.allSettled([work])
-  if (scope.interruption.reason() !== null) return scope.interruption.refuse()
-  if (settled.status === 'rejected') throw settled.reason
-  return settled.value
-}
-
-/** What nobody awaits must not end the process when it fails; somebody else is told. */
-export function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {})
-  return promise
-}
-
-function takeName(scope: StepScope, name: string, calledAt: (...args: never[]) => unknown): number {
+function takeName({ scope, pass, name, calledAt }: CtxCall): number {
   if (typeof name !== 'string' || name === '') throw new InvalidOptionError('A step needs a name that is not empty.')
   // A name that a database changes would not be found again.
   refuseBadText('The name of a step', name)
-  const outer = scope.bodyScope.current()
-  if (outer?.scope === scope) throw new NestedStepError(name, outer.stepName)
-  const { names } = scope.pass
+  const outer = scope.engine.bodyScope.current()
+  if (outer?.scope === scope && outer.stepName !== null) throw new NestedStepError(name, outer.stepName)
   const site = takeCallSite(calledAt)
-  const first = names.get(name)
+  const first = pass.names.get(name)
   if (first !== undefined) throw new DuplicateStepError(name, first.describe(), site.describe())
-  names.set(name, site)
-  return names.size - 1
+  pass.names.set(name, site)
+  return pass.names.size - 1
+}
+
+/** Whose outcome the call would take for its own. */
+function knownStep({ recorded, failed, run }: StepScope, name: string): { readonly kind: StepKind } | undefined {
+  const before = recorded.get(name)
+  if (before !== undefined) return before
+  const failure = failed.get(name)
+  return failure?.attempt === run.attempt ? failure : undefined
+}
+
+const CALLED = {
+  run: 'ctx.run',
+  stream: 'ctx.stream',
+  transaction: 'ctx.transaction',
+  sleep: 'ctx.sleep',
+  signal: 'ctx.waitFor',
+  child: 'ctx.wait',
+  trigger: 'ctx.trigger',
+} as const satisfies Record<StepKind, string>
+
+const BODIES: ReadonlySet<StepKind> = new Set(['run', 'stream', 'transaction'])
+
+/** What one body came to is as good as another's. A signal is no result of a body, and a run no payload. */
+function mayFollow(before: StepKind, kind: StepKind): boolean {
+  return before === kind || (BODIES.has(before) && BODIES.has(kind))
+}
+
+function describeMix(name: string, before: StepKind, kind: StepKind): string {
+  return (
+    `Step "${name}" was ${CALLED[before]} when it was recorded, and is ${CALLED[kind]} now. ` +
+    'Give the new call a name of its own.'
+  )
 }

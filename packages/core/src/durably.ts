@@ -1,4 +1,5 @@
 import { Admission } from './admission'
+import { createBodyScope } from './body-scope'
 import { createBreath } from './breath'
 import { runTransaction } from './caller-transaction'
 import { createRunCommands, type RunCommands } from './commands'
@@ -20,7 +21,7 @@ import type { StandardSchema } from './schema'
 import type { RunCommand, RunRecord, Storage } from './storage'
 import { createSubscriptions, type RunSubscriptions } from './subscribe'
 import { TailReader } from './tail-reader'
-import { handled } from './ctx-call'
+import { handled } from './open-calls'
 import { triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
 import { Worker, type DrainOptions, type DrainResult, type StopOptions, type WorkerState } from './worker'
@@ -151,7 +152,7 @@ export function createDurably(options: DurablyOptions): Durably {
     ...createPauses(engine, worker),
     async runUntilIdle(drainOptions = {}) {
       if (closing !== null) throw new ClosedError()
-      worker.refuseOwnBody('runUntilIdle()')
+      worker.refuseInside('runUntilIdle()')
       return worker.drain(drainOptions)
     },
     transaction: (body) => runTransaction({ engine, body, isClosed, onCommitted: () => worker.wake(true) }),
@@ -272,7 +273,7 @@ async function closeAll({ engine, worker, lead, waits, tails, before }: ClosePar
 }
 
 async function stopWorker({ worker, lead }: Pick<CloseParams, 'worker' | 'lead'>, options: StopOptions): Promise<void> {
-  if (options.timeout === undefined) worker.refuseOwnBody('stop()')
+  if (options.timeout === undefined) worker.refuseInside('stop()')
   await lead.stop(options)
 }
 
@@ -330,6 +331,7 @@ function scopedTrigger({ engine, tenant, trigger }: ScopedTriggerParams): Scoped
 function createEngine(options: DurablyOptions, reportError: Engine['reportError']): Engine {
   const environment = createEnvironment(options.environment)
   const jobs: Engine['jobs'] = new Map()
+  const bodyScope: Engine['bodyScope'] = createBodyScope()
   return {
     storage: options.storage,
     environment,
@@ -337,7 +339,12 @@ function createEngine(options: DurablyOptions, reportError: Engine['reportError'
     jobs,
     admission: new Admission(jobs, environment.clock),
     plugins: createPlugins(),
-    events: createEmitter(environment.clock, (error, type) => reportError(error, `listener of ${type}`)),
+    bodyScope,
+    events: createEmitter({
+      clock: environment.clock,
+      outside: bodyScope.outside,
+      onListenerError: (error, type) => reportError(error, `listener of ${type}`),
+    }),
     breathe: createBreath(environment.clock),
     patience: createPatience(environment.clock),
     reportError,

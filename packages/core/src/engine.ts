@@ -1,4 +1,5 @@
 import type { Admission } from './admission'
+import type { BodyScope } from './body-scope'
 import type { OpenTransactions } from './caller-transaction'
 import type { JobDefinition } from './define-job'
 import { toInstant, type Environment } from './environment'
@@ -8,6 +9,7 @@ import type { Emitter, EventInput, EventType } from './events'
 import { toTemplate } from './events'
 import type { Interruption } from './interruption'
 import type { Plugins } from './plugin'
+import type { OpenBody } from './step-scope'
 import type { EventTemplate, Storage } from './storage'
 
 export interface EngineOptions {
@@ -37,6 +39,7 @@ export interface Engine {
   readonly plugins: Plugins
   readonly events: Emitter
   readonly openTransactions: OpenTransactions
+  readonly bodyScope: BodyScope<OpenBody>
   /** Awaited between two pieces of work, so that the rest of the process gets its turn. */
   breathe(): Promise<void> | undefined
   /** Calls `giveUp` after so many milliseconds without an answer; returns how to call it off. */

@@ -84,6 +84,11 @@ export function createEnvironment(given: Partial<Environment> = {}): Environment
   }
 }
 
+/** Resolves when timers had their turn. Where the clock stands still, it has to move for that. */
+export function turnOf(clock: Clock): Promise<void> {
+  return clock.turn?.() ?? new Promise((resolve) => clock.schedule(1, resolve))
+}
+
 export function toInstant(ms: number): string {
   return new Date(ms).toISOString()
 }

@@ -25,7 +25,7 @@ export interface ValidationIssue {
 
 /** An input, output or signal that its schema refuses. */
 export class ValidationError extends DurablyError {
-  override readonly name = 'ValidationError'
+  override readonly name: string = 'ValidationError'
   readonly issues: readonly ValidationIssue[]
 
   constructor(what: string, issues: readonly ValidationIssue[]) {
@@ -37,7 +37,7 @@ export class ValidationError extends DurablyError {
 
 /** An option or argument that makes no sense. */
 export class InvalidOptionError extends DurablyError {
-  override readonly name = 'InvalidOptionError'
+  override readonly name: string = 'InvalidOptionError'
 
   constructor(message: string) {
     super('INVALID_OPTION', message)
@@ -62,7 +62,7 @@ export function refuseBadDuration(what: string, ms: number | undefined): void {
 
 /** A value that JSON would change or cannot carry. */
 export class SerializationError extends DurablyError {
-  override readonly name = 'SerializationError'
+  override readonly name: string = 'SerializationError'
   readonly path: string
 
   constructor(what: string, flaw: { readonly path: string; readonly reason: string }, options?: ErrorOptions) {
@@ -73,7 +73,7 @@ export class SerializationError extends DurablyError {
 
 /** A value over its limit (1 MiB by default). Store a reference and keep the data elsewhere. */
 export class PayloadTooLargeError extends DurablyError {
-  override readonly name = 'PayloadTooLargeError'
+  override readonly name: string = 'PayloadTooLargeError'
   readonly bytes: number
   readonly limit: number
 
@@ -86,7 +86,7 @@ export class PayloadTooLargeError extends DurablyError {
 
 /** A run that does not exist (for this tenant), or a job that is not registered. */
 export class NotFoundError extends DurablyError {
-  override readonly name = 'NotFoundError'
+  override readonly name: string = 'NotFoundError'
 
   constructor(message: string) {
     super('NOT_FOUND', message)
@@ -99,7 +99,7 @@ export class NotFoundError extends DurablyError {
 
 /** The run is not in a state that allows the command, or its idempotency key is taken by a different payload. */
 export class ConflictError extends DurablyError {
-  override readonly name = 'ConflictError'
+  override readonly name: string = 'ConflictError'
   readonly runId: string
   readonly status: RunStatus | null
 
@@ -112,7 +112,7 @@ export class ConflictError extends DurablyError {
 
 /** Two definitions with one name on one instance. */
 export class DuplicateJobError extends DurablyError {
-  override readonly name = 'DuplicateJobError'
+  override readonly name: string = 'DuplicateJobError'
 
   constructor(jobName: string) {
     super('DUPLICATE_JOB', `A job named "${jobName}" is already registered. Job names must be unique.`)
@@ -121,7 +121,7 @@ export class DuplicateJobError extends DurablyError {
 
 /** One step name used twice in one execution. */
 export class DuplicateStepError extends DurablyError {
-  override readonly name = 'DuplicateStepError'
+  override readonly name: string = 'DuplicateStepError'
 
   constructor(stepName: string, first: string, second: string) {
     super(
@@ -134,7 +134,7 @@ export class DuplicateStepError extends DurablyError {
 
 /** A ctx call inside the body of a step. */
 export class NestedStepError extends DurablyError {
-  override readonly name = 'NestedStepError'
+  override readonly name: string = 'NestedStepError'
 
   constructor(inner: string, outer: string) {
     super(
@@ -146,7 +146,7 @@ export class NestedStepError extends DurablyError {
 
 /** The storage (or how it was set up) cannot do what was asked. */
 export class CapabilityMissingError extends DurablyError {
-  override readonly name = 'CapabilityMissingError'
+  override readonly name: string = 'CapabilityMissingError'
   readonly capability: string
 
   constructor(capability: string, wanted: string) {
@@ -157,7 +157,7 @@ export class CapabilityMissingError extends DurablyError {
 
 /** A live view of a run executed elsewhere needs its history in the database. */
 export class HistoryRequiredError extends DurablyError {
-  override readonly name = 'HistoryRequiredError'
+  override readonly name: string = 'HistoryRequiredError'
 
   constructor(what: string) {
     super('HISTORY_REQUIRED', `${what} needs stored events: durably.use(withLogPersistence()).`)
@@ -166,7 +166,7 @@ export class HistoryRequiredError extends DurablyError {
 
 /** The tables are missing or older than this code. */
 export class NotMigratedError extends DurablyError {
-  override readonly name = 'NotMigratedError'
+  override readonly name: string = 'NotMigratedError'
 
   constructor(found: number, wanted: number) {
     const state = found === 0 ? 'has no durably tables' : `has schema version ${found}, this code needs ${wanted}`
@@ -176,7 +176,7 @@ export class NotMigratedError extends DurablyError {
 
 /** The tables are so new that this code must not touch them. */
 export class SchemaTooNewError extends DurablyError {
-  override readonly name = 'SchemaTooNewError'
+  override readonly name: string = 'SchemaTooNewError'
 
   constructor(minReader: number, known: number) {
     super(
@@ -188,7 +188,7 @@ export class SchemaTooNewError extends DurablyError {
 
 /** `migrate()` found something it does not own or cannot use. */
 export class MigrationError extends DurablyError {
-  override readonly name = 'MigrationError'
+  override readonly name: string = 'MigrationError'
 
   constructor(message: string, options?: ErrorOptions) {
     super('MIGRATION_FAILED', message, options)
@@ -214,7 +214,7 @@ export type StorageErrorCode =
  * again, except after `STORAGE_REJECTED`, which says that this very write will never be taken.
  */
 export class StorageError extends DurablyError {
-  override readonly name = 'StorageError'
+  override readonly name: string = 'StorageError'
   declare readonly code: StorageErrorCode
 
   constructor(code: StorageErrorCode, message: string, options?: ErrorOptions) {
@@ -224,7 +224,7 @@ export class StorageError extends DurablyError {
 
 /** The connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */
 export class UnknownOutcomeError extends DurablyError {
-  override readonly name = 'UnknownOutcomeError'
+  override readonly name: string = 'UnknownOutcomeError'
 
   constructor(what: string, options?: ErrorOptions) {
     const why = options?.cause instanceof Error ? options.cause.message : 'the answer was lost'
@@ -241,7 +241,7 @@ export type InterruptionReason = 'cancelled' | 'timeout' | 'lease-lost' | 'shutd
 
 /** The reason of an aborted `ctx.signal`, and what ctx calls of an interrupted execution reject with. */
 export class InterruptionError extends DurablyError {
-  override readonly name = 'InterruptionError'
+  override readonly name: string = 'InterruptionError'
   readonly reason: InterruptionReason
 
   constructor(reason: InterruptionReason, runId: string) {
@@ -258,14 +258,17 @@ const INTERRUPTION_CODES = {
   ended: 'ENDED',
 } as const satisfies Record<InterruptionReason, string>
 
-/** A step that failed before, as a later execution of the same attempt gets it. */
+/** The code of a `StepError` whose original had none. */
+export const NO_CODE = 'STEP_FAILED'
+
+/** A step that failed with an error that is none of durably's own, as the job gets it, at once and ever after. */
 export class StepError extends DurablyError {
-  override readonly name = 'StepError'
+  override readonly name: string = 'StepError'
   readonly stepName: string
   readonly originalName: string
 
   constructor(stepName: string, message: string, detail: ErrorDetail | null) {
-    super(detail?.code ?? 'STEP_FAILED', message)
+    super(detail?.code ?? NO_CODE, message)
     this.stepName = stepName
     this.originalName = detail?.name ?? 'Error'
   }
@@ -273,7 +276,7 @@ export class StepError extends DurablyError {
 
 /** A `once` step was started and its outcome is not known. The job decides what that means. */
 export class InterruptedError extends DurablyError {
-  override readonly name = 'InterruptedError'
+  override readonly name: string = 'InterruptedError'
   readonly stepName: string
 
   constructor(stepName: string) {
@@ -287,7 +290,7 @@ export class InterruptedError extends DurablyError {
 
 /** Throw it to say that trying again is useless. */
 export class PermanentError extends DurablyError {
-  override readonly name = 'PermanentError'
+  override readonly name: string = 'PermanentError'
 
   constructor(message: string, options?: ErrorOptions) {
     super('PERMANENT', message, options)
@@ -296,7 +299,7 @@ export class PermanentError extends DurablyError {
 
 /** Throw it to say when trying again makes sense: the retry policy decides whether, this error decides when. */
 export class RetryAfterError extends DurablyError {
-  override readonly name = 'RetryAfterError'
+  override readonly name: string = 'RetryAfterError'
   /** Milliseconds from now. */
   readonly retryAfterMs: number
 
@@ -310,7 +313,7 @@ export class RetryAfterError extends DurablyError {
 
 /** Never thrown at anyone: what is recorded of a run that lost the worker of each try it had left. */
 export class CrashLimitError extends DurablyError {
-  override readonly name = 'CrashLimitError'
+  override readonly name: string = 'CrashLimitError'
 
   constructor(tries: number, crashes: number) {
     const lost = `${crashes} ${crashes === 1 ? 'time' : 'times'} its worker was lost`
@@ -318,9 +321,18 @@ export class CrashLimitError extends DurablyError {
   }
 }
 
+/** Never thrown at anyone: what is recorded of a parked run that was failed by hand. */
+export class ParkedError extends DurablyError {
+  override readonly name: string = 'ParkedError'
+
+  constructor() {
+    super('PARKED', 'The run was parked, and failed by hand.')
+  }
+}
+
 /** The run that was waited for ended `failed`, or `timed_out` by a limit of its own. */
 export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
-  override readonly name = 'RunFailedError'
+  override readonly name: string = 'RunFailedError'
   readonly run: TRun
 
   constructor(run: TRun) {
@@ -337,7 +349,7 @@ interface EndedBadly {
 
 /** The run that was waited for was cancelled. */
 export class CancelledError extends DurablyError {
-  override readonly name = 'CancelledError'
+  override readonly name: string = 'CancelledError'
   readonly runId: string
 
   constructor(runId: string) {
@@ -348,7 +360,7 @@ export class CancelledError extends DurablyError {
 
 /** The time to wait for a run was over. The run goes on. */
 export class TimeoutError extends DurablyError {
-  override readonly name = 'TimeoutError'
+  override readonly name: string = 'TimeoutError'
 
   constructor(message: string) {
     super('TIMEOUT', message)
@@ -357,7 +369,7 @@ export class TimeoutError extends DurablyError {
 
 /** An instance that was closed. */
 export class ClosedError extends DurablyError {
-  override readonly name = 'ClosedError'
+  override readonly name: string = 'ClosedError'
 
   constructor() {
     super('CLOSED', 'This durably instance was closed.')

@@ -29,6 +29,8 @@ interface EventFields {
   'run:suspend': OfRun & { readonly waitingFor: WaitingFor }
   /** A signal came for it. */
   'run:signal': { readonly runId: string; readonly signalName: string }
+  /** It waits for `unpark()` or `failParked()`: `reason` says why. */
+  'run:park': OfRun & { readonly reason: string }
   'run:unpark': OfRun
   /** Given back by a worker that stops: not a crash. */
   'run:release': OfRun
@@ -72,6 +74,7 @@ const EVERY_TYPE: Readonly<Record<EventType, true>> = {
   'run:retry': true,
   'run:suspend': true,
   'run:signal': true,
+  'run:park': true,
   'run:unpark': true,
   'run:release': true,
   'run:recover': true,
@@ -133,7 +136,14 @@ export interface Emitter {
   emit(event: EventInput, seq?: number): void
 }
 
-export function createEmitter(clock: Clock, onListenerError: (error: unknown, type: EventType) => void): Emitter {
+export interface EmitterParams {
+  readonly clock: Clock
+  /** Listeners are no part of the job that caused the event. */
+  readonly outside: (fn: () => void) => void
+  readonly onListenerError: (error: unknown, type: EventType) => void
+}
+
+export function createEmitter({ clock, outside, onListenerError }: EmitterParams): Emitter {
   const listeners = new Map<EventType, readonly Listener[]>()
   let sequence = 0
   return {
@@ -157,12 +167,14 @@ export function createEmitter(clock: Clock, onListenerError: (error: unknown, ty
       if (hearing === undefined || hearing.length === 0) return
       const event = Object.assign({}, input, { timestamp: toInstant(clock.now()), sequence })
       if (seq !== undefined) Object.assign(event, { seq })
-      for (const listener of hearing) {
-        guarded(
-          () => listener(event as never),
-          (error) => onListenerError(error, input.type),
-        )
-      }
+      outside(() => {
+        for (const listener of hearing) {
+          guarded(
+            () => listener(event as never),
+            (error) => onListenerError(error, input.type),
+          )
+        }
+      })
     },
   }
 }

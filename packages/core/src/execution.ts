@@ -1,19 +1,20 @@
-import type { BodyScope } from './body-scope'
 import type { CommitLine } from './commits'
 import { createContext, createLogs, createProgress } from './context'
 import { isSuspect } from './crashes'
 import { askPatiently, isWatched, reportTrouble, type Engine } from './engine'
-import type { InterruptionReason } from './errors'
+import { InvalidOptionError, type InterruptionReason } from './errors'
 import { createInterruption, type Interruption } from './interruption'
 import type { LeaseKeeper } from './lease'
+import { LookTogether } from './look-together'
+import { OpenCalls } from './open-calls'
 import { conclude, encodeOutput, type Conclusion } from './outcome'
 import type { RunInfo } from './plugin'
 import { refuseSpent } from './retry'
 import { RunWriter } from './run-writer'
 import { NO_ATTEMPT } from './step-row'
-import type { OpenBody, RecordedStep, StepScope } from './step-scope'
+import type { RecordedStep, StepScope } from './step-scope'
 import type { CommitAnswer, Lease, RenewAnswer, RunRecord, StepRecord, Storage } from './storage'
-import { Suspension } from './suspension'
+import { Suspension, type Suspended } from './suspension'
 import { decodeValue } from './values'
 
 /** One run in the hands of this worker, from its claim to the commit that ends the hold. */
@@ -31,7 +32,6 @@ export interface ExecutionParams {
   readonly engine: Engine
   readonly line: CommitLine
   readonly leases: LeaseKeeper
-  readonly bodyScope: BodyScope<OpenBody>
   readonly run: RunRecord
   /** When the claim was sent, by the worker's own clock. */
   readonly claimedAt: number
@@ -41,11 +41,18 @@ export interface ExecutionParams {
 
 export function startExecution(params: ExecutionParams): Execution {
   const { engine, line, leases, run, claimedAt } = params
-  const interruption = createInterruption(engine.environment.clock, run.id)
-  const hold = { lost: false, finishing: false }
+  const { clock } = engine.environment
+  const interruption = createInterruption(clock, run.id)
   let suspect = isSuspect(run)
-  const openCalls: StepScope['openCalls'] = new Map()
-  const suspension = new Suspension(engine.environment.clock, openCalls, run.wakes)
+  const hold: Hold = { lost: false, finishing: false, runEnded: false }
+  let endEarly: (conclusion: Conclusion) => void = () => {}
+  const endedEarly = new Promise<Conclusion>((resolve) => {
+    endEarly = resolve
+  })
+  const onLate = createLateReport(params, hold)
+  const calls = new OpenCalls(clock, interruption, { onChange: () => suspension.check(), onLate })
+  const suspend = (suspended: Suspended) => endEarly({ kind: 'suspended', ...suspended })
+  const suspension = new Suspension({ clock, calls, wakes: run.wakes, suspend })
   interruption.onInterrupt(() => suspension.interrupt())
 
   function noteAnswer(answer: CommitAnswer | RenewAnswer): void {
@@ -97,18 +104,43 @@ export function startExecution(params: ExecutionParams): Execution {
       held.drop()
     },
   })
-  const own = { interruption, suspension, openCalls, writer, hold }
+  const own = { interruption, suspension, calls, writer, hold, endEarly, endedEarly }
   const done = untilDone(Object.assign({}, params, own), held)
   const { id: runId, leaseEpoch } = run
   return { runId, leaseEpoch, isSuspect: () => suspect, interrupt: interruption.interrupt, done }
 }
 
+interface Hold {
+  lost: boolean
+  finishing: boolean
+  /** Well or badly, by what its function came to. */
+  runEnded: boolean
+}
+
 interface RunningExecution extends ExecutionParams {
   readonly interruption: Interruption
   readonly suspension: Suspension
-  readonly openCalls: StepScope['openCalls']
+  readonly calls: OpenCalls
   readonly writer: RunWriter
-  readonly hold: { lost: boolean; finishing: boolean }
+  readonly hold: Hold
+  /** Leaves the job function where it is. */
+  readonly endEarly: (conclusion: Conclusion) => void
+  readonly endedEarly: Promise<Conclusion>
+}
+
+/** A call that comes when the run has ended starts nothing and never settles. Somebody should know, once. */
+function createLateReport({ engine, run }: ExecutionParams, hold: Hold): (name: string) => void {
+  let isReported = false
+  return (name) => {
+    // A function that was left where it was, or told to end, is called again or knows.
+    if (isReported || !hold.runEnded) return
+    isReported = true
+    const error = new InvalidOptionError(
+      `Step "${name}" was called when run ${run.id} of job "${run.jobName}" had ended: it is not run, and its promise ` +
+        'never settles. Await every call of ctx before the job function returns.',
+    )
+    engine.reportError(error, `run ${run.id}`)
+  }
 }
 
 async function untilDone(execution: RunningExecution, held: { drop(): void }): Execution['done'] {
@@ -136,6 +168,7 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
     interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }
   callOffDeadline()
   execution.suspension.end()
+  execution.calls.close()
   if (execution.hold.lost) return false
   const reason = interruption.reason()
   if (reason === 'lease-lost' && countsCrashes(engine, run)) {
@@ -152,6 +185,7 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
   const durationMs = Math.round(clock.monotonic() - startedAt)
   const ending = conclude({ engine, run, conclusion, reason, stepOfError: scope.stepOfError, durationMs })
   execution.hold.finishing = true
+  execution.hold.runEnded = ending.outcome.kind === 'complete' || ending.outcome.kind === 'fail'
   const answer = await execution.writer.finish(ending.outcome)
   if (answer.kept) ending.announce(answer)
   return ending.outcome.kind === 'retryLater' || ending.outcome.kind === 'suspend'
@@ -184,7 +218,7 @@ async function loadSteps({ engine, run, interruption }: RunningExecution): Promi
 }
 
 function createScope(execution: RunningExecution, begunAt: number, steps: readonly StepRecord[]): StepScope {
-  const { engine, run, writer, interruption, suspension, openCalls, bodyScope } = execution
+  const { engine, run, writer, interruption, suspension, calls, endEarly } = execution
   const recorded = new Map<string, RecordedStep>()
   const failed = new Map<string, RecordedStep>()
   const failures = new Map<string, number>()
@@ -204,17 +238,15 @@ function createScope(execution: RunningExecution, begunAt: number, steps: readon
     writer,
     interruption,
     suspension,
-    bodyScope,
+    calls,
     recorded,
     failed,
     failures,
     failuresOfAttempt,
-    openCalls,
-    usedSignals: new Set(),
-    bodies: new Map(),
-    pass: { names: new Map() },
+    looks: new LookTogether(engine, interruption, run.id),
     completedSteps: run.currentStepIndex,
     stepOfError: new Map(),
+    park: (reason) => endEarly({ kind: 'parked', reason }),
     logFor: createLogs(execution),
     progress: createProgress(execution),
   }
@@ -222,17 +254,19 @@ function createScope(execution: RunningExecution, begunAt: number, steps: readon
 
 /** Runs the job function to its end, or until the grace after an interruption is over. */
 async function perform(execution: RunningExecution, scope: StepScope): Promise<Conclusion> {
-  const { interruption } = execution
-  const settled = settleJob(execution, scope)
-  const suspended = execution.suspension.reached.then((what): Conclusion => ({ kind: 'suspended', ...what }))
-  const conclusion = await Promise.race([settled, suspended, abandonment(execution, scope)])
-  if (conclusion.kind === 'threw') interruption.interrupt('ended')
-  if (interruption.reason() !== null) await Promise.race([bodiesSettled(scope), interruption.expired])
+  const { engine, interruption, calls } = execution
+  const settled = engine.bodyScope.run({ scope, stepName: null }, () => settleJob(execution, scope))
+  const conclusion = await Promise.race([settled, execution.endedEarly, abandonment(execution)])
+  if (conclusion.kind === 'threw' || conclusion.kind === 'parked') interruption.interrupt('ended')
+  if (interruption.reason() !== null) await Promise.race([calls.stepsDone(), interruption.expired])
   return conclusion
 }
 
 /** The job function with everything that belongs to it: steps that nobody awaited, and the check of its output. */
-async function settleJob({ engine, run, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
+async function settleJob(
+  { engine, run, interruption, calls }: RunningExecution,
+  scope: StepScope,
+): Promise<Conclusion> {
   const payload = decodeValue(run.payload)
   const info: RunInfo = {
     runId: run.id,
@@ -247,10 +281,14 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
   try {
     refuseSpent(job?.retry ?? null, run)
     const value = await engine.plugins.aroundRun(info, async () => {
-      scope.pass = { names: new Map() }
-      return job?.execute(createContext(scope), payload)
+      const pass = calls.begin()
+      try {
+        return await job?.execute(createContext(scope, pass), payload)
+      } finally {
+        calls.end(pass)
+      }
     })
-    await openCallsSettled(scope)
+    await unawaitedSettled(scope)
     return await encodeOutput(engine, run.jobName, value)
   } catch (error) {
     return interruption.isCause(error) ? { kind: 'abandoned' } : { kind: 'threw', error }
@@ -258,35 +296,35 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
 }
 
 /** After a shutdown the job function waits for ever on its next ctx call: it is enough that no body is running. */
-async function abandonment({ engine, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
+async function abandonment({ engine, interruption, calls }: RunningExecution): Promise<Conclusion> {
   const interrupted = new Promise<void>((resolve) => {
     if (interruption.reason() === null) interruption.onInterrupt(resolve)
     else resolve()
   })
   await interrupted
   if (interruption.reason() === 'shutdown') {
-    await Promise.race([bodiesSettled(scope), interruption.expired])
+    await Promise.race([calls.stepsDone(), interruption.expired])
     await new Promise<void>((resolve) => engine.environment.clock.schedule(0, resolve))
   } else await interruption.expired
   return { kind: 'abandoned' }
 }
 
-async function bodiesSettled(scope: StepScope): Promise<void> {
-  await Promise.allSettled(scope.bodies.values())
-}
-
 /** Steps that nobody awaited belong to the run all the same. A wait that nobody needs any more does not. */
-async function openCallsSettled(scope: StepScope): Promise<void> {
-  const { engine, run, openCalls } = scope
-  for (;;) {
-    const open = [...openCalls].filter(([, { isWait }]) => !isWait)
-    if (open.length === 0) return
-    for (const [stepIndex, { stepName }] of open) {
-      const event = { type: 'step:unawaited', runId: run.id, jobName: run.jobName, stepName, stepIndex } as const
+async function unawaitedSettled(scope: StepScope): Promise<void> {
+  const { engine, run, calls } = scope
+  for (let open = calls.steps(); open.length > 0; open = calls.steps()) {
+    for (const { name, index } of open) {
+      const event = {
+        type: 'step:unawaited',
+        runId: run.id,
+        jobName: run.jobName,
+        stepName: name,
+        stepIndex: index,
+      } as const
       scope.writer.ride(event)
       engine.events.emit(event)
     }
-    await Promise.all(open.map(([, { call }]) => call))
+    await Promise.all(open.map(({ work }) => work))
   }
 }
 

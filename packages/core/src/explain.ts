@@ -37,7 +37,9 @@ function explainRunning(run: RunRecord): string {
 
 async function explainPending(engine: Engine, run: RunRecord): Promise<string> {
   const { waitingFor, availableAt, attempt } = run
-  if (waitingFor?.kind === 'unpark') return `is parked: ${waitingFor.reason}`
+  if (waitingFor?.kind === 'unpark') {
+    return `is parked: ${waitingFor.reason} durably.unpark("${run.id}") lets it go on, durably.failParked("${run.id}") ends it.`
+  }
   if (waitingFor?.kind === 'steps') {
     const until = availableAt === null ? '' : `, until ${availableAt} at the latest`
     return `waits for ${waitingFor.steps.map((step) => `"${step}"`).join(', ')}${until}.`

@@ -20,8 +20,6 @@ export interface Interruption {
   cause(): InterruptionError
   /** Whether somebody just threw that error on. */
   isCause(error: unknown): boolean
-  /** What a ctx call of an interrupted execution does: rejects, or never settles when nobody is left to care. */
-  refuse(): Promise<never>
   /** Nothing is left to expire. */
   dispose(): void
 }
@@ -62,11 +60,6 @@ export function createInterruption(clock: Clock, runId: string): Interruption {
     },
     cause: () => cause ?? new InterruptionError('ended', runId),
     isCause: (error) => cause !== null && error === cause,
-    refuse() {
-      // Another process goes on where this one stops: the job must not take its own shutdown for an error.
-      if (reason === 'shutdown' || reason === 'ended') return new Promise<never>(() => {})
-      return Promise.reject(cause)
-    },
     dispose: () => callOff(),
   }
 }

@@ -14,6 +14,8 @@ export type Conclusion =
   | { readonly kind: 'threw'; readonly error: unknown }
   /** It waits for something, and nothing else of it is going on. */
   | { readonly kind: 'suspended'; readonly steps: readonly string[]; readonly wakesSeen: number }
+  /** Its code does not fit what is recorded of it. */
+  | { readonly kind: 'parked'; readonly reason: string }
   /** It was interrupted, and is not waited for any longer. */
   | { readonly kind: 'abandoned' }
 
@@ -43,6 +45,7 @@ export function conclude(params: ConcludeParams): Ending {
   // Its ctx calls were rejected: what it returns, or throws, may only be its way of dealing with that.
   if (reason === 'lease-lost' || conclusion.kind === 'abandoned') return release(params)
   if (conclusion.kind === 'suspended') return suspend(params, conclusion)
+  if (conclusion.kind === 'parked') return park(params, conclusion.reason)
   if (conclusion.kind === 'returned') return complete(params, conclusion.output)
   // An error after a shutdown may be its consequence: whoever goes on will see whether it is real.
   return reason === 'shutdown' ? release(params) : retryOrFail(params, conclusion.error)
@@ -69,6 +72,11 @@ function suspend(params: ConcludeParams, { steps, wakesSeen }: Suspended): Endin
   const { id, jobName } = params.run
   const waitingFor = { kind: 'steps', steps } as const
   return ending(params, { kind: 'suspend', steps, wakesSeen }, { type: 'run:suspend', runId: id, jobName, waitingFor })
+}
+
+function park(params: ConcludeParams, reason: string): Ending {
+  const { id, jobName } = params.run
+  return ending(params, { kind: 'park', reason }, { type: 'run:park', runId: id, jobName, reason })
 }
 
 function complete(params: ConcludeParams, output: Json | null): Ending {

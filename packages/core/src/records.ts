@@ -29,6 +29,10 @@ export interface ErrorDetail {
   /** The step the error came from, when it came from one. */
   readonly stepName?: string
   readonly issues?: readonly { readonly path: string; readonly message: string }[]
+  /** Of an error of a step that is one of durably's own: its class, and what the class has of its own. */
+  readonly own?: { readonly kind: string; readonly fields?: Readonly<Record<string, unknown>> }
+  /** Of an error of a step after which trying again is useless. */
+  readonly permanent?: true
 }
 
 /** Why a pending run is not simply waiting for its turn. */

@@ -1,5 +1,6 @@
 import { LONGEST_DELAY_MS } from './environment'
-import { CrashLimitError, DurablyError, InvalidOptionError, PermanentError, RetryAfterError, StepError } from './errors'
+import { brandOf } from './error-brand'
+import { CrashLimitError, InvalidOptionError, PermanentError, RetryAfterError } from './errors'
 import { onRejection } from './guarded'
 import type { RunRecord } from './storage'
 
@@ -29,19 +30,6 @@ export interface GrowingDelay {
   readonly upTo?: number | undefined
 }
 
-/** Trying again would come to the same. Name and code, because a stored error has nothing else left of its class. */
-const USELESS: ReadonlySet<string> = new Set([
-  'PermanentError PERMANENT',
-  'InterruptedError INTERRUPTED',
-  'SerializationError SERIALIZATION',
-  'DuplicateStepError DUPLICATE_STEP',
-  'NestedStepError NESTED_STEP',
-  'PayloadTooLargeError PAYLOAD_TOO_LARGE',
-  'ValidationError VALIDATION',
-  'InvalidOptionError INVALID_OPTION',
-  'CapabilityMissingError CAPABILITY_MISSING',
-])
-
 /** The tries of a run since its trigger or its retry by hand, this one included. */
 export function triesOf(run: Pick<RunRecord, 'attempt' | 'attemptBase' | 'crashCount'>, countCrashes: boolean): number {
   return run.attempt - run.attemptBase + (countCrashes ? run.crashCount : 0)
@@ -67,7 +55,7 @@ export interface FailedTry {
 /** Milliseconds until the next try; `null` when there is none. */
 export function retryDelayMs(failed: FailedTry): number | null {
   const { policy, attempt, error } = failed
-  if (policy === null || attempt >= policy.maxAttempts || USELESS.has(kindOf(error))) return null
+  if (policy === null || attempt >= policy.maxAttempts || brandOf(error)?.isPermanent === true) return null
   const delayMs = error instanceof RetryAfterError ? error.retryAfterMs : delayOf(policy, failed)
   return delayMs === null ? null : Math.min(delayMs, LONGEST_DELAY_MS)
 }
@@ -105,9 +93,4 @@ function askedDelay(answer: number | null): number | null {
   onRejection(answer, () => {})
   if (answer === null || (typeof answer === 'number' && answer >= 0 && Number.isFinite(answer))) return answer
   throw new InvalidOptionError(`retry.delay() must return milliseconds from 0, or null, not ${String(answer)}.`)
-}
-
-function kindOf(error: unknown): string {
-  if (error instanceof StepError) return `${error.originalName} ${error.code}`
-  return error instanceof DurablyError ? `${error.name} ${error.code}` : ''
 }

@@ -27,9 +27,14 @@ export function newRow({ scope, name, index, kind, before, waitName }: NewRowPar
   return {
     ...{ scope, name, index, kind, waitName: waitName ?? null },
     rowId: before?.id ?? environment.createId(),
-    checkpoint: before?.checkpoint ?? null,
+    checkpoint: checkpointOf(before, kind),
     startedAt: environment.clock.monotonic(),
   }
+}
+
+/** What a body of another kind has left there says nothing to this one. */
+export function checkpointOf(before: RecordedStep | undefined, kind: StepKind): Json | null {
+  return before?.kind === kind ? before.checkpoint : null
 }
 
 /** Of a failed row: its failure is no outcome that a later execution has to repeat. */
@@ -54,6 +59,7 @@ export interface RowResult {
 export function rowOf(row: StepRow, status: StepStatus, result: RowResult): RecordedStep {
   return {
     id: row.rowId,
+    kind: row.kind,
     status,
     attempt: result.attempt ?? row.scope.run.attempt,
     output: result.output ?? null,
@@ -101,9 +107,9 @@ export function startedWrite(row: StepRow): StepWrite {
 
 function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {
   const { dueAt: _dueAt, isDue: _isDue, ...columns } = recorded
-  const { name, index, kind, waitName } = row
+  const { name, index, waitName } = row
   const durationMs = recorded.status === 'waiting' ? 0 : elapsedMs(row)
-  return { ...columns, name, index, kind, durationMs, due, waitName, child }
+  return { ...columns, name, index, durationMs, due, waitName, child }
 }
 
 /** What is left of a wait, by the storage's own time at the claim; rather a little more than less. */
@@ -119,10 +125,4 @@ export function elapsedMs({ scope, startedAt }: StepRow): number {
 
 export function idsOf({ scope, name, index }: StepRow) {
   return { runId: scope.run.id, jobName: scope.run.jobName, stepName: name, stepIndex: index }
-}
-
-/** To tell which step a run failed in. */
-export function remember(scope: StepScope, stepName: string, error: unknown): unknown {
-  scope.stepOfError.set(error, stepName)
-  return error
 }

@@ -1,11 +1,12 @@
 import { openCall, type CtxCall } from './ctx-call'
 import { isWatched } from './engine'
-import { describeError } from './describe-error'
-import { InterruptedError, InvalidOptionError, StepError, TimeoutError } from './errors'
+import { describeError, describeFailure } from './describe-error'
+import { InterruptedError, InvalidOptionError, TimeoutError } from './errors'
 import type { EventInput } from './events'
 import { requireRetryPolicy, retryDelayMs, type RetryPolicy } from './retry'
-import { commitRow, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, remember, rowOf } from './step-row'
-import type { RecordedStep, StepScope } from './step-scope'
+import { countFailure, recordFailure, replayFailure } from './step-failure'
+import { checkpointOf, commitRow, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, rowOf } from './step-row'
+import type { RecordedStep } from './step-scope'
 import { toolsFor, type OpenStep, type StepTools } from './step-tools'
 import type { Json, StepKind } from './storage'
 import { decodeValue, encodeValue } from './values'
@@ -51,32 +52,21 @@ export interface RunStepParams extends CtxCall {
 /** The recorded value, or the body's once it is recorded. */
 export function runStep<T>(params: RunStepParams): Promise<T> {
   requireStepOptions(params.name, params.options)
-  return openCall(params, (index) => replayOrRun(params, index)) as Promise<T>
+  return openCall(params, params.kind, (index) => replayOrRun(params, index)) as Promise<T>
 }
 
 async function replayOrRun(params: RunStepParams, index: number): Promise<unknown> {
   const { scope, name, options, kind, perform } = params
-  // Only a plugin that runs the job function again gets here while the body of the pass before is running.
-  const running = scope.bodies.get(name)
-  if (running !== undefined) return running
   const before = scope.recorded.get(name)
   if (before?.status === 'completed') return decodeValue(before.output)
-  // With a row to go on in, what failed before was not the last try.
-  const failed = before === undefined ? scope.failed.get(name) : undefined
-  if (failed !== undefined && failed.attempt === scope.run.attempt) {
-    // A plugin may run the job again: then the body is tried anew, unless it may run only once.
-    if (options.once !== true) scope.failed.set(name, { ...failed, attempt: NO_ATTEMPT })
-    throw remember(scope, name, new StepError(name, failed.error ?? '', failed.errorDetail))
-  }
+  const isOnce = options.once === true
+  replayFailure(scope, name, isOnce)
   const row = newRow({ scope, name, index, kind, before })
-  const checkpoint = before?.checkpoint ?? failed?.checkpoint ?? null
+  const checkpoint = row.checkpoint ?? checkpointOf(scope.failed.get(name), kind)
   const call: StepCall = { ...row, options, perform, checkpoint, isOpen: true, stored: null }
-  const isLost = options.once === true && before?.status === 'started'
-  const work = isLost ? recordFailure(call, new InterruptedError(name)) : runWhenDue(call, before)
-  scope.bodies.set(name, work)
-  const remove = () => void scope.bodies.delete(name)
-  work.then(remove, remove)
-  return work
+  const isLost = isOnce && before?.status === 'started'
+  if (isLost) return recordFailure(call, { error: new InterruptedError(name), isFinal: true })
+  return runWhenDue(call, before)
 }
 
 /** A try that waits for its time was recorded with the one that failed before it. */
@@ -106,7 +96,7 @@ async function runBody(call: StepCall): Promise<unknown> {
       if (scope.interruption.reason() !== null) throw scope.interruption.cause()
       return withinTimeout(call)
     }
-    const value = await scope.bodyScope.run({ scope, stepName: name }, () =>
+    const value = await scope.engine.bodyScope.run({ scope, stepName: name }, () =>
       scope.engine.plugins.aroundStep(info, next),
     )
     output = encodeValue(value, `The output of step "${name}"`)
@@ -183,9 +173,9 @@ async function failOrTryAgain(call: StepCall, error: unknown): Promise<unknown> 
   try {
     delayMs = retryDelayMs({ policy: options.retry ?? null, attempt, error, random })
   } catch (thrown) {
-    return recordFailure(call, thrown)
+    return recordFailure(call, { error: thrown, isFinal: false })
   }
-  if (delayMs === null) return recordFailure(call, error)
+  if (delayMs === null) return recordFailure(call, { error, isFinal: options.once === true })
   const next = await recordFailureAndWait(call, error, delayMs)
   await untilDue(next, delayMs)
   return runBody({ ...next, startedAt: scope.engine.environment.clock.monotonic() })
@@ -194,7 +184,7 @@ async function failOrTryAgain(call: StepCall, error: unknown): Promise<unknown> 
 /** The try that failed, and in the same write the one that waits. */
 async function recordFailureAndWait(call: StepCall, error: unknown, delayMs: number): Promise<StepCall> {
   const { scope, name } = call
-  const { message, detail } = describeError(error, name)
+  const { message, detail } = describeFailure(error, name)
   const event: EventInput = { type: 'step:fail', ...idsOf(call), error: message }
   const next = { ...call, rowId: scope.engine.environment.createId(), isOpen: true, stored: null }
   const waiting = rowOf(next, 'waiting', { error: message, errorDetail: detail })
@@ -208,27 +198,6 @@ async function recordFailureAndWait(call: StepCall, error: unknown, delayMs: num
   countFailure(scope, name)
   scope.engine.events.emit(event, seq)
   return next
-}
-
-function countFailure({ failures, failuresOfAttempt }: StepScope, name: string): void {
-  for (const counts of [failures, failuresOfAttempt]) counts.set(name, (counts.get(name) ?? 0) + 1)
-}
-
-async function recordFailure(call: StepCall, error: unknown): Promise<never> {
-  const { scope, name } = call
-  const described = describeError(error, name)
-  const event: EventInput = { type: 'step:fail', ...idsOf(call), error: described.message }
-  const { row, seq } = await commitRow(call, 'failed', {
-    event,
-    error: described.message,
-    errorDetail: described.detail,
-  })
-  scope.recorded.delete(name)
-  // A plugin may run the job again: the body goes on from what it saved, unless it may run only once.
-  scope.failed.set(name, call.options.once === true ? row : { ...row, attempt: NO_ATTEMPT })
-  countFailure(scope, name)
-  scope.engine.events.emit(event, seq)
-  throw remember(scope, name, error)
 }
 
 function requireStepOptions(name: string, { once, retry, timeout }: RunStepOptions): void {

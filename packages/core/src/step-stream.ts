@@ -1,4 +1,5 @@
-import { handled, type CtxCall } from './ctx-call'
+import type { CtxCall } from './ctx-call'
+import { handled } from './open-calls'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import { unlessAborted } from './interruption'

@@ -1,4 +1,4 @@
-import { handled } from './ctx-call'
+import { handled } from './open-calls'
 import { InvalidOptionError } from './errors'
 import { commitRow, type StepRow } from './step-row'
 import { decodeValue, encodeValue } from './values'

@@ -35,7 +35,7 @@ export interface TriggerStepParams {
 
 /** `ctx.trigger`: the run is created in the commit of the step, so there is one however often the step starts. */
 export function triggerStep({ call, job, payload, options }: TriggerStepParams): Promise<ChildRun> {
-  return openCall(call, async (index) => {
+  return openCall(call, 'trigger', async (index) => {
     const { scope, name } = call
     const { engine, run } = scope
     const before = scope.recorded.get(name)
@@ -47,6 +47,8 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     const own = { tenant: run.tenant, onConflict: 'return' } as const
     const item = { job: definition, payload, options: { ...options, ...own } }
     const child = { ...(await toNewRun(engine, item)), parentRunId: run.id }
+    // A schema may take its time.
+    if (scope.interruption.reason() !== null) throw scope.interruption.cause()
     const row = newRow({ scope, name, index, kind: 'trigger', before })
     const event: EventInput = { type: 'step:complete', ...idsOf(row), output: child.id, duration: elapsedMs(row) }
     const { seq, children, row: recorded } = await commitRow(row, 'completed', { child, event })

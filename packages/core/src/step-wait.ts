@@ -1,15 +1,14 @@
 import { openCall, type CtxCall } from './ctx-call'
-import { askPatiently } from './engine'
-import { describeError } from './describe-error'
-import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError, StepError, TimeoutError } from './errors'
+import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError, TimeoutError } from './errors'
 import type { EventInput } from './events'
 import { isEnded } from './lifecycle'
 import { toRun } from './run'
 import { capability } from './runs'
 import { parseWith, type StandardSchema } from './schema'
-import { commitRow, elapsedMs, idsOf, leftMs, newRow, remember, type RowResult, type StepRow } from './step-row'
+import { recordFailure, replayFailure } from './step-failure'
+import { commitRow, elapsedMs, idsOf, leftMs, newRow, type RowResult, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
-import type { Json, RunRecord, SignalRecord, StepKind, StepWrite, Storage } from './storage'
+import type { Json, RunRecord, SignalRecord, StepKind, StepWrite } from './storage'
 import { isStorableInstant } from './trigger'
 import { decodeValue, encodeValue } from './values'
 
@@ -29,14 +28,11 @@ interface WaitKind {
 
 /** The wait is recorded once, so that its end is not computed again by a later execution. */
 function wait<T>(call: CtxCall, wanted: WaitKind): Promise<T> {
-  return openCall({ ...call, isWait: true }, async (index) => {
+  return openCall(call, wanted.kind, async (index) => {
     const { scope, name } = call
     const before = scope.recorded.get(name)
     if (before?.status === 'completed') return decodeValue(before.output) as T
-    const failed = before === undefined ? scope.failed.get(name) : undefined
-    if (failed !== undefined && failed.attempt === scope.run.attempt) {
-      throw remember(scope, name, new StepError(name, failed.error ?? '', failed.errorDetail))
-    }
+    replayFailure(scope, name, false)
     const row = newRow({ scope, name, index, before, ...wanted })
     const found = await untilFound(row, wanted, before)
     return (await recordFound(row, found)) as T
@@ -53,6 +49,7 @@ async function untilFound(row: StepRow, wanted: WaitKind, before: RecordedStep |
     const wakesSeen = scope.suspension.wakes
     const found = await wanted.look()
     if (found !== null) return found
+    if (scope.interruption.reason() !== null) throw scope.interruption.cause()
     if (before?.isDue === true || (dueAt !== null && dueAt <= clock.monotonic())) return wanted.whenDue()
     if (!isRecorded) {
       await recordWaiting(row, wanted.due)
@@ -76,14 +73,7 @@ async function recordWaiting(row: StepRow, due: StepWrite['due']): Promise<void>
 async function recordFound(row: StepRow, found: Found & Pick<RowResult, 'consumedSignals'>): Promise<unknown> {
   const { scope, name } = row
   const { consumedSignals = [] } = found
-  if ('error' in found) {
-    const { message, detail } = describeError(found.error, name)
-    const event: EventInput = { type: 'step:fail', ...idsOf(row), error: message }
-    const { seq } = await commitRow(row, 'failed', { error: message, errorDetail: detail, event, consumedSignals })
-    scope.recorded.delete(name)
-    scope.engine.events.emit(event, seq)
-    throw remember(scope, name, found.error)
-  }
+  if ('error' in found) return recordFailure(row, { error: found.error, isFinal: false, consumedSignals })
   const { output } = found
   const event: EventInput = {
     type: 'step:complete',
@@ -146,12 +136,8 @@ export function waitForStep<T>(call: CtxCall, options: WaitForOptions<T>): Promi
     waitName,
     due: timeout === undefined ? null : toDue(name, timeout),
     async look() {
-      const unread = await read(scope, () => signals.getUnread(scope.run.id))
-      const first = unread.find((each) => each.name === waitName && !scope.usedSignals.has(each.position))
-      if (first === undefined) return null
-      // Two waits of one execution may look at the same time.
-      scope.usedSignals.add(first.position)
-      return { ...(await accept(first, schema)), consumedSignals: [first.position] }
+      const signal = await scope.looks.takeSignal(signals, waitName)
+      return signal === null ? null : { ...(await accept(signal, schema)), consumedSignals: [signal.position] }
     },
     whenDue: () => ({ error: new TimeoutError(`No signal "${waitName}" came within ${timeout} ms.`) }),
   })
@@ -178,7 +164,7 @@ export function waitForChild<T>(call: CtxCall, child: { readonly id: string }): 
     waitName: child.id,
     due: null,
     async look() {
-      const run = await read(scope, (storage) => storage.getRun(child.id))
+      const run = await scope.looks.child(child.id)
       return run === null ? { error: NotFoundError.run(child.id) } : outcomeOf(run, scope.run.id)
     },
     whenDue: () => ({ output: null }),
@@ -199,8 +185,4 @@ function outcomeOf(run: RunRecord, parentId: string): Found | null {
       `ctx.wait() waits for runs that this run created by ctx.trigger(); ${run.id} is not one of them.`,
     ),
   }
-}
-
-function read<T>(scope: StepScope, call: (storage: Storage) => Promise<T>): Promise<T> {
-  return askPatiently({ engine: scope.engine, interruption: scope.interruption, during: 'look for a wait', call })
 }

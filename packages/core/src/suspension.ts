@@ -14,6 +14,19 @@ export interface WaitParams {
   readonly wakesSeen: number
 }
 
+interface CallsInProgress {
+  readonly size: number
+  /** A function that has settled waits for nothing, whatever it has left open. */
+  readonly isRunning: boolean
+}
+
+export interface SuspensionParams {
+  readonly clock: Clock
+  readonly calls: CallsInProgress
+  readonly wakes: number
+  readonly suspend: (suspended: Suspended) => void
+}
+
 interface OpenWait extends WaitParams {
   readonly end: () => void
   readonly callOff: () => void
@@ -25,22 +38,20 @@ interface OpenWait extends WaitParams {
  */
 export class Suspension {
   readonly #clock: Clock
-  readonly #openCalls: ReadonlyMap<unknown, unknown>
+  readonly #calls: CallsInProgress
+  readonly #suspend: (suspended: Suspended) => void
   readonly #open = new Map<string, OpenWait>()
-  #suspend: (suspended: Suspended) => void = () => {}
   #wakes: number
   #isChecking = false
+  #isInterrupted = false
   #isOver = false
-  /** Resolves when every ctx call that has not settled is a wait. */
-  readonly reached: Promise<Suspended>
 
-  constructor(clock: Clock, openCalls: ReadonlyMap<unknown, unknown>, wakes: number) {
+  /** `suspend` is called when every ctx call that has not settled is a wait. */
+  constructor({ clock, calls, wakes, suspend }: SuspensionParams) {
     this.#clock = clock
-    this.#openCalls = openCalls
+    this.#calls = calls
     this.#wakes = wakes
-    this.reached = new Promise((resolve) => {
-      this.#suspend = resolve
-    })
+    this.#suspend = suspend
   }
 
   /** How often the run was woken, as far as this execution knows. */
@@ -48,10 +59,10 @@ export class Suspension {
     return this.#wakes
   }
 
-  /** Resolves when it is time to look again; never when the execution ends before. */
+  /** Resolves when it is time to look again, or the execution was interrupted; never when it ends before. */
   wait(params: WaitParams): Promise<void> {
     const { name, dueInMs, wakesSeen } = params
-    if (wakesSeen < this.#wakes) return Promise.resolve()
+    if (wakesSeen < this.#wakes || this.#isInterrupted) return Promise.resolve()
     return new Promise((resolve) => {
       const end = () => {
         this.#open.get(name)?.callOff()
@@ -71,7 +82,7 @@ export class Suspension {
     for (const { end, wakesSeen } of [...this.#open.values()]) if (wakesSeen < wakes) end()
   }
 
-  /** Called whenever a ctx call has settled. What the job does with its result gets a turn of the event loop first. */
+  /** Called whenever a ctx call has settled or is shared. What the job does with its result gets a turn of the event loop first. */
   check(): void {
     if (this.#isChecking || this.#isOver || !this.#isQuiet()) return
     this.#isChecking = true
@@ -86,6 +97,7 @@ export class Suspension {
   /** Nothing suspends any more; who waits has to see for itself that the execution was interrupted. */
   interrupt(): void {
     this.#isOver = true
+    this.#isInterrupted = true
     for (const { end } of [...this.#open.values()]) end()
   }
 
@@ -95,7 +107,7 @@ export class Suspension {
   }
 
   #isQuiet(): boolean {
-    return this.#open.size > 0 && this.#open.size === this.#openCalls.size
+    return this.#open.size > 0 && this.#open.size === this.#calls.size && this.#calls.isRunning
   }
 }
 

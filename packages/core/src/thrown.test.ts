@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { PermanentError } from './index'
+import { DurablyError, PermanentError } from './index'
 import { anything, createBench, found, type Bench } from './testing/test-bench'
 import { settled } from './testing/fake-clock'
 
@@ -112,19 +112,19 @@ describe('whatever is thrown', () => {
     expect(events.at(-1)).toMatchObject({ failedStepName: 'bad' })
   })
 
-  it.each(THROWN)('by a step can be caught: $what', async ({ make }) => {
-    const thrown = make()
-    const { run } = await bench.perform(async (ctx) => {
+  it.each(THROWN)('by a step can be caught, as what is recorded of it: $what', async ({ make }) => {
+    const { run, durably } = await bench.perform(async (ctx) => {
       try {
         await ctx.run('bad', () => {
-          throw thrown
+          throw make()
         })
         return 'went through'
       } catch (error) {
-        return Object.is(error, thrown)
+        return error instanceof DurablyError && error.message
       }
     })
-    expect(run).toMatchObject({ status: 'completed', output: true })
+    const [step] = await durably.getSteps(run.id)
+    expect(run).toMatchObject({ status: 'completed', output: found(step).error })
   })
 })
 

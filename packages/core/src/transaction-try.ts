@@ -60,7 +60,7 @@ export class TransactionTry {
       scope.engine.openTransactions.set(transaction, this.#told)
     }
     try {
-      const work = async () => scope.bodyScope.run({ scope, stepName: name }, () => body(transaction))
+      const work = async () => scope.engine.bodyScope.run({ scope, stepName: name }, () => body(transaction))
       // What an aborted body still does is lost with its transaction, which must not stay open for it.
       const value = await unlessAborted(scope.interruption.signal, work())
       this.#refuseIfOver()

@@ -1,4 +1,3 @@
-import { createBodyScope } from './body-scope'
 import { Claimer } from './claim'
 import { CommitLine } from './commits'
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
@@ -9,7 +8,6 @@ import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
 import { createLeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
-import type { OpenBody } from './step-scope'
 import type { NextDue, RunRecord } from './storage'
 
 /** What a worker is doing. */
@@ -49,7 +47,6 @@ export class Worker {
   readonly #leases
   readonly #claimer: Claimer
   readonly #housekeeping: Housekeeping
-  readonly #bodyScope = createBodyScope<OpenBody>()
   readonly #executions = new Set<Execution>()
   /** Who waits for an execution to end or a budget to be over. A promise for all of that would keep each of its waits. */
   readonly #draining = new Set<() => void>()
@@ -146,11 +143,16 @@ export class Worker {
     return runs
   }
 
-  /** What a body waits for must not wait for the body. */
-  refuseOwnBody(call: string): void {
-    const body = this.#bodyScope.current()
-    if (body === undefined || body.scope.engine !== this.#engine) return
-    const error = new InvalidOptionError(`${call} in step "${body.stepName}" would wait for that very step.`)
+  /** What a job waits for must not wait for the job. */
+  refuseInside(call: string): void {
+    const inside = this.#engine.bodyScope.current()
+    if (inside === undefined || inside.scope.engine !== this.#engine || inside.scope.calls.isOver) return
+    const { scope, stepName } = inside
+    const place = stepName === null ? `job "${scope.run.jobName}"` : `step "${stepName}"`
+    const error = new InvalidOptionError(
+      `${call} in ${place} would wait for run ${scope.run.id}, which is waiting for it. Call it outside of jobs; ` +
+        'in one, ctx.trigger and ctx.wait are for other runs, and ctx.signal tells that the worker stops.',
+    )
     // Told also when nobody awaits the call.
     this.#engine.reportError(error, call)
     throw error
@@ -234,7 +236,7 @@ export class Worker {
 
   #fill(): Promise<void> {
     this.#callOffPoll()
-    this.#filling ??= this.#bodyScope
+    this.#filling ??= this.#engine.bodyScope
       .outside(() => this.#fillSlots())
       .finally(() => {
         this.#filling = null
@@ -309,7 +311,6 @@ export class Worker {
       engine: this.#engine,
       line: this.#line,
       leases: this.#leases,
-      bodyScope: this.#bodyScope,
       run,
       claimedAt,
       // The next one may be waiting for its turn.

@@ -12,6 +12,7 @@ const RELAYED: Readonly<Record<EventType, boolean>> = {
   'run:retry': true,
   'run:suspend': true,
   'run:signal': true,
+  'run:park': true,
   'run:unpark': true,
   'run:release': true,
   'run:recover': true,

@@ -1,0 +1,267 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { JobContext, Storage } from './index'
+import { settled } from './testing/fake-clock'
+import { anything, createBench, createGate, found, recordEvents, type Bench } from './testing/test-bench'
+
+let bench: Bench
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(() => bench.close())
+
+/** The order in which the calls reject that `calls` makes, one instant of the clock after the other. */
+function noteRejections(order: string[]) {
+  return (name: string, call: Promise<unknown>) => void call.catch(() => order.push(name))
+}
+
+describe('when a run is interrupted, its calls', () => {
+  it('reject in the order in which they were called, one in a turn of the event loop', async () => {
+    const order: string[] = []
+    const note = noteRejections(order)
+    const { durably, run } = await bench.perform((ctx) => {
+      for (const name of ['a', 'b', 'c']) note(name, ctx.waitFor(name))
+      note(
+        'd',
+        ctx.run('d', ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject))),
+      )
+      note('e', ctx.sleep('e', 1000))
+      return new Promise(() => {})
+    })
+    await durably.cancel(run.id)
+    await settled()
+    expect(order).toEqual(['a'])
+    await bench.clock.advance(1)
+    expect(order).toEqual(['a', 'b'])
+    await bench.clock.advance(3)
+    expect(order).toEqual(['a', 'b', 'c', 'd', 'e'])
+  })
+
+  it('reject after those before them, whose bodies may take their time', async () => {
+    const order: string[] = []
+    const note = noteRejections(order)
+    const gate = createGate()
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      note(
+        'slow',
+        ctx.run('slow', () => gate.opened),
+      )
+      const wait = ctx.waitFor('b')
+      note('wait', wait)
+      await wait
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(1000)
+    expect(order).toEqual([])
+    gate.open()
+    await bench.clock.advance(1)
+    expect(order).toEqual(['slow', 'wait'])
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it('never settle once the function has', async () => {
+    const order: string[] = []
+    const note = noteRejections(order)
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      const first = ctx.waitFor('first')
+      note('second', ctx.waitFor('second'))
+      await first.catch(() => order.push('first'))
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(10_000)
+    expect(order).toEqual(['first'])
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it.each(['cancel', 'time-out'])('leave room for the grace when a body catches them in a loop: %s', async (how) => {
+    const durably = bench.open()
+    let calls = 0
+    const timeout = how === 'cancel' ? {} : { timeout: 1000 }
+    const job = durably.defineJob({ name: 'job', input: anything, ...timeout }, async (ctx) => {
+      for (;;) {
+        calls += 1
+        const step = ctx.run(`try ${calls}`, () => new Promise<void>((resolve) => bench.clock.schedule(100, resolve)))
+        await step.catch(() => {})
+      }
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    if (how === 'cancel') await durably.cancel(id)
+    await bench.clock.advance(7000)
+    expect(await durably.getRun(id)).toMatchObject({ status: how === 'cancel' ? 'cancelled' : 'timed_out' })
+    const made = calls
+    await bench.clock.advance(1000)
+    expect(calls).toBe(made)
+  })
+})
+
+describe('a cancel', () => {
+  /** Cancels the run with the first commit that has what is asked for. */
+  function cancelledBy(has: (kind: string, status: string) => boolean): Storage {
+    return {
+      ...bench.storage,
+      async commit(commits) {
+        for (const { lease, steps } of commits) {
+          if (!steps.some(({ kind, status }) => has(kind, status))) continue
+          const events = { cancelled: [], requested: [] }
+          await bench.storage.command({ kind: 'cancel', runId: lease.runId, events })
+        }
+        return bench.storage.commit(commits)
+      },
+    }
+  }
+
+  it.each<[string, (ctx: JobContext) => Promise<unknown>]>([
+    ['a wait for a signal', (ctx) => ctx.waitFor('approval')],
+    ['a sleep', (ctx) => ctx.sleep('long', 60_000)],
+    [
+      'the delay of a retry',
+      (ctx) => ctx.run('flaky', { retry: { maxAttempts: 2, delay: 60_000 } }, () => Promise.reject(new Error('no'))),
+    ],
+  ])('that comes while %s is being recorded ends the run at once', async (_what, execute) => {
+    const storage = cancelledBy((_kind, status) => status === 'waiting')
+    const { now, events } = await bench.perform(execute, { storage })
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+    expect(events.at(-1)).toMatchObject({ type: 'run:cancel' })
+  })
+
+  it('that comes while a child is being prepared creates none', async () => {
+    const gate = createGate()
+    const durably = bench.open()
+    const input = {
+      '~standard': {
+        ...anything['~standard'],
+        async validate(value: unknown) {
+          await gate.opened
+          return { value }
+        },
+      },
+    }
+    const child = durably.defineJob({ name: 'child', input }, () => 1)
+    const parent = durably.defineJob({ name: 'parent', input: anything }, (ctx) => ctx.trigger('start', child, {}))
+    durably.start()
+    const { id } = await parent.trigger({})
+    await settled()
+    await durably.cancel(id)
+    gate.open()
+    await bench.clock.advance(0)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'cancelled' })
+    expect(await child.getRuns()).toEqual([])
+  })
+
+  it('is not held up by a read that a wait is at', async () => {
+    const signals = found(bench.storage.signals)
+    const storage: Storage = { ...bench.storage, signals: { ...signals, getUnread: () => new Promise(() => {}) } }
+    const { durably, run, now } = await bench.perform((ctx) => ctx.waitFor('approval'), { storage })
+    await durably.cancel(run.id)
+    await settled()
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+})
+
+describe('a call after the end of the run', () => {
+  it('starts nothing, never settles, and is reported once', async () => {
+    const gate = createGate()
+    const settlings: string[] = []
+    const reports: string[] = []
+    const durably = bench.open()
+    durably.onError((error, during) => reports.push(`${during}: ${(error as Error).message}`))
+    let ran = false
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => {
+      void (async () => {
+        await gate.opened
+        for (const name of ['late', 'later']) {
+          void ctx
+            .run(name, () => {
+              ran = true
+            })
+            .finally(() => settlings.push(name))
+        }
+      })()
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+    gate.open()
+    await bench.clock.advance(10_000)
+    expect({ ran, settlings }).toEqual({ ran: false, settlings: [] })
+    expect(reports).toEqual([expect.stringContaining(`Step "late" was called when run ${id} of job "job" had ended`)])
+  })
+
+  it('is not reported where the function was only left for another execution, or told to end', async () => {
+    const gate = createGate()
+    const reports: unknown[] = []
+    const { durably, run } = await bench.perform(async (ctx) => {
+      void gate.opened.then(() => ctx.run('beside', () => 1).catch(() => {}))
+      await ctx.sleep('long', 60_000)
+    })
+    durably.onError((error) => reports.push(error))
+    await bench.clock.advance(0)
+    expect(await durably.getRun(run.id)).toMatchObject({ status: 'pending' })
+    gate.open()
+    await settled()
+    await durably.cancel(run.id)
+    await bench.clock.advance(0)
+    expect(reports).toEqual([])
+  })
+})
+
+describe('stop() and runUntilIdle() in a job function', () => {
+  it.each([
+    ['stop()', 'stop'],
+    ['runUntilIdle()', 'runUntilIdle'],
+  ] as const)('are refused before they wait for ever: %s', async (call, method) => {
+    const durably = bench.open()
+    const events = recordEvents(durably, ['run:fail'])
+    const job = durably.defineJob({ name: 'job', input: anything }, async () => {
+      await Promise.resolve()
+      await durably[method]()
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'failed', errorDetail: { code: 'INVALID_OPTION' } })
+    expect(events).toMatchObject([{ error: expect.stringContaining(`${call} in job "job" would wait for run ${id}`) }])
+    expect(events).toMatchObject([{ error: expect.stringContaining('ctx.trigger') }])
+  })
+
+  it('are refused in a plugin around it, too', async () => {
+    const durably = bench.open()
+    durably.use({
+      name: 'stops',
+      async aroundRun(_run, next) {
+        await durably.stop()
+        return next()
+      },
+    })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 1)
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'failed' })
+  })
+
+  it('are for other instances, for listeners, and for what a job has left behind', async () => {
+    const durably = bench.open()
+    const other = bench.open()
+    const gate = createGate()
+    const stopped: string[] = []
+    durably.on('log:write', () => void durably.stop().then(() => stopped.push('listener')))
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      void gate.opened.then(() => durably.stop()).then(() => stopped.push('left behind'))
+      await other.stop()
+      stopped.push('other')
+      ctx.log.info('stop')
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+    gate.open()
+    await settled()
+    expect(stopped.sort()).toEqual(['left behind', 'listener', 'other'])
+  })
+})

@@ -1,0 +1,189 @@
+import type { CallSite } from './call-site'
+import { turnOf, type Clock } from './environment'
+import type { Interruption } from './interruption'
+import type { StepKind } from './storage'
+
+/** One pass through the job function: its names in their order. A plugin may ask for another. */
+export interface Pass {
+  readonly names: Map<string, CallSite>
+  isRunning: boolean
+}
+
+export interface NewCall<T> {
+  readonly name: string
+  readonly index: number
+  readonly kind: StepKind
+  readonly pass: Pass
+  readonly work: Promise<T>
+}
+
+/** A call of `ctx` that has not settled. */
+export interface OpenCall extends NewCall<unknown> {
+  /** What the job has. */
+  readonly call: Promise<unknown>
+  readonly reject: (error: unknown) => void
+  /** The last pass that asked for it. */
+  pass: Pass
+  isDone: boolean
+}
+
+interface Listeners {
+  /** A call has settled, or a pass has begun or ended. */
+  onChange(): void
+  /** Somebody called when the execution was over. */
+  onLate(name: string): void
+}
+
+const WAITS: ReadonlySet<StepKind> = new Set(['sleep', 'signal', 'child'])
+
+/** A wait that is still open when the job returns is given up; a step is not. */
+export function isWait({ kind }: Pick<OpenCall, 'kind'>): boolean {
+  return WAITS.has(kind)
+}
+
+/** The calls of `ctx` of one execution, in their order, shared between its passes. */
+export class OpenCalls {
+  readonly #clock: Clock
+  readonly #interruption: Interruption
+  readonly #listeners: Listeners
+  readonly #open = new Map<string | symbol, OpenCall>()
+  #passes = 0
+  #isRefusing = false
+  #isOver = false
+
+  constructor(clock: Clock, interruption: Interruption, listeners: Listeners) {
+    this.#clock = clock
+    this.#interruption = interruption
+    this.#listeners = listeners
+    interruption.onInterrupt(() => this.#refuse())
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Whether the job function is running: what it waits for can suspend it. */
+  get isRunning(): boolean {
+    return this.#passes > 0
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  begin(): Pass {
+    this.#passes += 1
+    return { names: new Map(), isRunning: true }
+  }
+
+  end(pass: Pass): void {
+    this.#passes -= 1
+    pass.isRunning = false
+  }
+
+  /** The call of that name that an earlier pass has left open, which is now this pass's as well. */
+  share(name: string, pass: Pass): OpenCall | undefined {
+    const open = this.#open.get(name)
+    if (open === undefined) return undefined
+    open.pass = pass
+    return open
+  }
+
+  open<T>(asked: NewCall<T>): Promise<T> {
+    let settle: { resolve(value: T): void; reject(error: unknown): void } = { resolve() {}, reject() {} }
+    const call = handled(
+      new Promise<T>((resolve, reject) => {
+        settle = { resolve, reject }
+      }),
+    )
+    const open: OpenCall = Object.assign({}, asked, { call, reject: settle.reject, isDone: false })
+    this.#open.set(asked.name, open)
+    const done = () => {
+      open.isDone = true
+      // What it comes to is recorded all the same. The job does not see it.
+      if (this.#interruption.reason() !== null) return false
+      this.#open.delete(asked.name)
+      return true
+    }
+    asked.work.then(
+      (value) => {
+        if (!done()) return
+        settle.resolve(value)
+        this.#listeners.onChange()
+      },
+      (error: unknown) => {
+        if (!done()) return
+        settle.reject(error)
+        this.#listeners.onChange()
+      },
+    )
+    return call
+  }
+
+  /** A call that comes when the execution is interrupted: it rejects in its turn, or never settles. */
+  openTooLate(name: string, pass: Pass): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      if (this.#isOver) this.#listeners.onLate(name)
+      if (!this.#mayRefuse()) return
+      const nothing = { name, index: -1, kind: 'run', pass, work: Promise.resolve(), isDone: true } as const
+      this.#open.set(Symbol(), Object.assign({ call: nothing.work, reject }, nothing))
+      this.#refuse()
+    })
+  }
+
+  /** Steps that are going on. */
+  steps(): readonly OpenCall[] {
+    return [...this.#open.values()].filter((open) => !open.isDone && !isWait(open))
+  }
+
+  async stepsDone(): Promise<void> {
+    await Promise.allSettled(this.steps().map(({ work }) => work))
+  }
+
+  /** Nothing settles any more. */
+  close(): void {
+    this.#isOver = true
+  }
+
+  /** Another process goes on where this one stops: a job must not take its worker's shutdown for an error. */
+  #mayRefuse(): boolean {
+    const reason = this.#interruption.reason()
+    return !this.#isOver && reason !== 'shutdown' && reason !== 'ended'
+  }
+
+  #refuse(): void {
+    if (!this.#isRefusing && this.#mayRefuse()) void this.#refuseInTurn()
+  }
+
+  /**
+   * One call in a turn of the event loop, in the order in which they were called. A job that goes on calling in a loop
+   * does not hold up the timers, the end of its grace among them; and one that awaits two calls one after the other ends
+   * with the first, before the second could reject unheard.
+   */
+  async #refuseInTurn(): Promise<void> {
+    this.#isRefusing = true
+    // Those that come meanwhile have their turn at the end.
+    for (const [key, open] of this.#open) {
+      if (open.pass.isRunning && !isWait(open)) await settledAnyhow(open.work)
+      if (this.#isOver) break
+      // A function that has settled is not told any more.
+      if (!open.pass.isRunning) continue
+      this.#open.delete(key)
+      open.reject(this.#interruption.cause())
+      await turnOf(this.#clock)
+    }
+    this.#isRefusing = false
+  }
+}
+
+/** What nobody awaits must not end the process when it fails; somebody else is told. */
+export function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
+}
+
+async function settledAnyhow(work: Promise<unknown>): Promise<void> {
+  try {
+    await work
+  } catch {}
+}
