@@ -15,7 +15,7 @@ import {
   StorageError,
   type TransactionStorage,
 } from '../src/index'
-import { DATABASES, LIBSQL, newFile, openMigrated } from './databases'
+import { DATABASES, FILES, LIBSQL, newFile, openMigrated } from './databases'
 
 type Trx = Transaction<DurablyDatabase>
 type CommitWith = TransactionStorage<Trx>['commitWith']
@@ -131,6 +131,26 @@ describe.each(DATABASES)('ctx.transaction on $name', ({ dialect }) => {
     expect(await durably.getRuns({ jobName: 'mail' })).toMatchObject([
       { id: run?.status === 'completed' && run.output, status: 'completed', payload: { to: 'me' } },
     ])
+  })
+})
+
+describe.each(FILES)('ctx.transaction on a full disk, with $name', ({ dialect }) => {
+  it('is tried again until there is room, and never fails the run', async () => {
+    const { perform, charges, durably } = await openShop(undefined, dialect)
+    const troubles: string[] = []
+    durably.on('worker:error', ({ code }) => troubles.push(code))
+    let tries = 0
+    const { run } = await perform((ctx) =>
+      ctx.transaction('charge', async (trx: Trx) => {
+        tries += 1
+        await charge(trx)
+        await sql.raw(`pragma max_page_count = ${tries === 1 ? 1 : 1_000_000}`).execute(trx)
+        await sql`insert into charges (id, run) values (2, ${'x'.repeat(1_000_000)})`.execute(trx)
+      }),
+    )
+    expect(run).toMatchObject({ status: 'completed', attempt: 1 })
+    expect([tries, troubles]).toEqual([2, ['STORAGE_FULL']])
+    expect(await charges()).toEqual([1, 2])
   })
 })
 

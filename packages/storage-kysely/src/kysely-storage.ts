@@ -23,11 +23,12 @@ import { FENCES, type Fences } from './fences'
 import { gated } from './gated-driver'
 import { channelOf, HintRelay, notifyDue } from './hints'
 import { createLogs } from './logs'
-import { checkSchema, migrate } from './migrate'
+import { migrate } from './migrate'
 import { createReads } from './reads'
 import { createRecover } from './recover'
 import { createPurge } from './remove'
 import { createRenew } from './renew'
+import { SchemaGate } from './schema-gate'
 import { createSignals } from './signals'
 import type { SqlContext } from './statement'
 import { type DurablyDatabase, tableRefs } from './tables'
@@ -78,9 +79,9 @@ export function createKyselyStorage<DB = DurablyDatabase>(options: KyselyStorage
 
 /** Internal: writes under the given fences, so that tests can take one away. */
 export function createKyselyStorageWith<DB = DurablyDatabase>(
-  options: KyselyStorageOptions<DB> & { readonly fences: Fences },
+  options: KyselyStorageOptions<DB> & { readonly fences: Fences; readonly monotonic?: () => number },
 ): KyselyStorage<DB> {
-  const { tablePrefix = 'durably_', durability = 'safe', fences } = options
+  const { tablePrefix = 'durably_', durability = 'safe', fences, monotonic = () => performance.now() } = options
   if (durability !== 'safe' && durability !== 'fast') {
     throw new InvalidOptionError(`durability must be 'safe' or 'fast', not '${String(durability)}'.`)
   }
@@ -115,7 +116,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     if (dialect !== null) await db.destroy()
     await hooks?.close?.()
   }
-  const bound = bind<DB>({ context, executor, watchers, relay })
+  const bound = bind<DB>({ context, executor, watchers, relay, monotonic })
   const migrate = async () => {
     if (dialect !== null && hooks === null && isSqlite) await assertBareSqlocalIsKept(plain)
     await bound.migrate()
@@ -156,9 +157,10 @@ interface BindParams {
   readonly executor: Executor
   readonly watchers: Watchers
   readonly relay: HintRelay | null
+  readonly monotonic: () => number
 }
 
-function bind<DB>({ context, executor, watchers, relay }: BindParams) {
+function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams) {
   const reads = createReads(context)
   const enqueuer = createEnqueue(context)
   const commits = createCommit(context, enqueuer.findConflict)
@@ -170,18 +172,29 @@ function bind<DB>({ context, executor, watchers, relay }: BindParams) {
   const signals = createSignals(context, executor, reads)
   const events = createEvents(context, executor)
   const told = tellers(watchers)
+  const gate = new SchemaGate({ context, monotonic })
+  const passed = async <T>(write: () => Promise<T>): Promise<T> => {
+    const looking = gate.pass(executor)
+    if (looking !== undefined) await looking
+    return write()
+  }
   return {
-    migrate: () => migrate(context, executor),
-    checkSchema: () => checkSchema(context, executor),
+    migrate: () => gate.noting(migrate(context, executor)),
+    checkSchema: () => gate.look(executor),
     reportDurability: () => reportDurability(context, executor),
-    enqueue: async (runs) =>
-      told.due(await enqueuer.enqueue(executor, runs), (answers) => answers.map(({ run }) => run.id)),
-    claim: async (params) => told.changed(await claim(executor, params), (runs) => runs.map(({ id }) => id)),
+    async enqueue(runs) {
+      if (runs.length === 0) return []
+      const answers = await passed(() => enqueuer.enqueue(executor, runs))
+      return told.due(answers, () => answers.map(({ run }) => run.id))
+    },
+    claim: async (params) =>
+      told.changed(await passed(() => claim(executor, params)), (runs) => runs.map(({ id }) => id)),
     commit: async (list) => told.left(await commits.commit(executor, list), list),
     renew: (leases, leaseMs) => renew(executor, leases, leaseMs),
-    recover: async (params) => told.due(await recover(executor, params), (runs) => runs.map(({ id }) => id)),
-    command: async (order) => told.due(await command(executor, order), () => [order.runId]),
-    purge: (params) => purge(executor, params),
+    recover: async (params) =>
+      told.due(await passed(() => recover(executor, params)), (runs) => runs.map(({ id }) => id)),
+    command: async (order) => told.due(await passed(() => command(executor, order)), () => [order.runId]),
+    purge: (params) => passed(() => purge(executor, params)),
     getRun: (runId, scope) => reads.getRun(executor, runId, scope),
     getRuns(query) {
       // Who asks for runs by their ids waits for them to end.
@@ -203,9 +216,12 @@ function bind<DB>({ context, executor, watchers, relay }: BindParams) {
       },
     },
     logs: createLogs(context, executor),
-    signals: { ...signals, send: async (signal) => told.due(await signals.send(signal), () => [signal.runId]) },
+    signals: {
+      ...signals,
+      send: async (signal) => told.due(await passed(() => signals.send(signal)), () => [signal.runId]),
+    },
     transaction: createTransactions<DB>({
-      ...{ executor, commits, enqueuer, watchers },
+      ...{ executor, commits, enqueuer, watchers, gate },
       notifyDue: notifyDue(context),
       keepOpen: keepOpenOn(context),
     }),

@@ -4,6 +4,7 @@ import { isConstraintError, isMissingTable } from './driver-errors'
 import type { Executor } from './executor'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations'
 import { COLUMN_TYPES, type Migration } from './migrations/migration'
+import type { Reader } from './reads'
 import { compileQuery, type SqlContext } from './statement'
 
 interface SchemaState {
@@ -39,17 +40,17 @@ export async function migrate(context: SqlContext, executor: Executor): Promise<
 }
 
 /** Throws unless this code can work with the tables as they are. */
-export async function checkSchema(context: SqlContext, executor: Executor): Promise<void> {
-  const { version, minReader } = await readState(context, executor)
+export async function checkSchema(context: SqlContext, reader: Reader): Promise<void> {
+  const { version, minReader } = await readState(context, reader)
   if (minReader > SCHEMA_VERSION) throw new SchemaTooNewError(minReader, SCHEMA_VERSION)
   if (version < SCHEMA_VERSION) throw new NotMigratedError(version, SCHEMA_VERSION)
 }
 
-async function readState({ db, prefix }: SqlContext, executor: Executor): Promise<SchemaState> {
+async function readState({ db, prefix }: SqlContext, reader: Reader): Promise<SchemaState> {
   const table = `${prefix}schema_versions`
   const query = sql`select max(version) as version, max(min_reader) as min_reader from ${sql.table(table)}`.compile(db)
   try {
-    const [row] = await executor.read(query)
+    const [row] = await reader.read(query)
     return { version: Number(row?.['version'] ?? 0), minReader: Number(row?.['min_reader'] ?? 0) }
   } catch (error) {
     if (error instanceof NotMigratedError || isMissingTable(error)) return { version: 0, minReader: 0 }

@@ -3,6 +3,7 @@ import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
 import type { CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'
 import type { Executor } from './executor'
+import type { SchemaGate } from './schema-gate'
 import type { Watchers } from './watch'
 import { plainIntegers } from './integers'
 import type { SqlContext } from './statement'
@@ -13,6 +14,7 @@ interface TransactionParts {
   readonly commits: CommitWriter
   readonly enqueuer: Enqueuer
   readonly watchers: Watchers
+  readonly gate: SchemaGate
   /** Sent with runs in a transaction of the application: it wakes workers once that is committed. */
   readonly notifyDue: CompiledQuery | null
   /** What has a long transaction left open by a server that would end it. */
@@ -32,7 +34,7 @@ class Refused<T> extends Error {
 }
 
 export function createTransactions<DB>(parts: TransactionParts): TransactionStorage<Transaction<DB>> {
-  const { executor, commits, enqueuer, watchers, notifyDue, keepOpen } = parts
+  const { executor, commits, enqueuer, watchers, gate, notifyDue, keepOpen } = parts
   // Inside, tables have durably's types; outside, those of the application. It is one connection.
   const forApplication = (trx: Transaction<unknown>) => trx as unknown as Transaction<DB>
   const hasEnqueued = new WeakSet<object>()
@@ -43,7 +45,10 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
     // After a statement that failed Postgres answers nothing until the savepoint before it is back.
     const write = (list: readonly CompiledQuery[]) => inSavepoint(trx, () => target.write(list))
     const answers = await executor.explained(
-      inSavepoint(trx, () => enqueuer.enqueue({ read: target.read, write }, runs)),
+      inSavepoint(trx, async () => {
+        await gate.passWithin(target)
+        return enqueuer.enqueue({ read: target.read, write }, runs)
+      }),
     )
     if (notifyDue !== null) await executor.explained(trx.withoutPlugins().executeQuery(notifyDue))
     return answers
@@ -81,6 +86,7 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
     },
 
     async run(body) {
+      await gate.pass(executor)
       const { value, trx } = await executor.transaction(async (open) => {
         const own = forApplication(open)
         return { value: await body(own), trx: own }

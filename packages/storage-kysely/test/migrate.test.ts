@@ -3,8 +3,25 @@ import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
+import { FENCES } from '../src/fences'
+import { createKyselyStorageWith } from '../src/kysely-storage'
+import { claim, COMPLETE, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
 import { DATABASES, startDatabases, tempFile } from './databases'
 import { buildPrograms, finished, startProgram } from './programs'
+
+const WRITES: Readonly<Record<string, (storage: KyselyStorage, runId: string) => Promise<unknown>>> = {
+  enqueue: (storage) => storage.enqueue([newRun()]),
+  claim: (storage) => claim(storage),
+  recover: (storage) => storage.recover(RECOVER_ALL),
+  cancel: (storage, runId) => storage.command({ kind: 'cancel', runId, events: { cancelled: [], requested: [] } }),
+  retry: (storage, runId) => storage.command({ kind: 'retry', runId, events: [] }),
+  delete: (storage, runId) => storage.command({ kind: 'remove', runId }),
+  purge: (storage) => storage.purge({ statuses: ['completed'], limit: 1 }),
+  signal: (storage, runId) => storage.signals.send({ runId, name: 'go', payload: null, dedupeKey: null, events: [] }),
+  transaction: (storage) => storage.transaction.run(async (trx) => storage.transaction.enqueue(trx, [newRun()])),
+  "the application's own transaction": (storage) =>
+    storage.db.transaction().execute(async (trx) => storage.transaction.enqueue(trx, [newRun()])),
+}
 
 describe('migrate', () => {
   let temp: ReturnType<typeof tempFile>
@@ -74,6 +91,38 @@ describe('migrate', () => {
     raw().exec(`insert into durably_schema_versions values (9, '2026-01-01T00:00:00.000Z', 9)`)
     await expect(storage.checkSchema()).rejects.toThrow(SchemaTooNewError)
     await expect(storage.migrate()).rejects.toThrow(SchemaTooNewError)
+  })
+
+  it('writes nothing to a schema that needs newer code, however it came to see it', async () => {
+    await storageOn().migrate()
+    let nowMs = 0
+    const dialect = () => betterSqlite3(temp.file)
+    const trigger = createKyselyStorageWith({ dialect: dialect(), fences: FENCES, monotonic: () => nowMs })
+    open.push(trigger)
+    const run = await startRun(trigger)
+    raw().exec(`insert into durably_schema_versions values (9, '2026-01-01T00:00:00.000Z', 9)`)
+    // It was looked at a moment ago, and is looked at again within a minute.
+    await trigger.enqueue([newRun()])
+    nowMs = 60_000
+    const fresh = storageOn()
+    for (const storage of [trigger, fresh]) {
+      const before = raw().prepare('select * from durably_runs').all()
+      for (const [name, write] of Object.entries(WRITES)) {
+        await expect(write(storage, run.id), name).rejects.toThrow(SchemaTooNewError)
+      }
+      expect(raw().prepare('select * from durably_runs').all()).toEqual(before)
+      expect(await storage.getRun(run.id)).toMatchObject({ status: 'running' })
+      await expect(storage.getRuns({})).resolves.toHaveLength(2)
+    }
+    // What is under way ends as it began.
+    expect(await trigger.commit([newCommit(run, { outcome: COMPLETE })])).toMatchObject([{ kept: true }])
+  })
+
+  it('asks for migrate() at each write until the tables are there', async () => {
+    const storage = storageOn()
+    for (const write of Object.values(WRITES)) await expect(write(storage, 'x')).rejects.toThrow(NotMigratedError)
+    await storageOn().migrate()
+    await expect(storage.enqueue([newRun()])).resolves.toHaveLength(1)
   })
 
   it('does not take a table of the application for its own', async () => {
