@@ -23,10 +23,12 @@ export const STEP_CASES = casesOf('required', 'steps', {
 
   'a failed row shows its error': async (kit) => {
     const holder = await kit.start()
+    // Of what comes with an error of durably's own nothing may get lost: a job would catch another error then.
+    const own = { kind: 'RunFailedError', fields: { run: { payload: ['NUL \0', 'half \ud800', 1.5, null, {}] } } }
     const error = {
       error: 'It\'s "broken" \n ü \\',
-      errorDetail: { ...DETAIL, issues: [{ path: 'a.b', message: 'no' }] },
-    }
+      errorDetail: { ...DETAIL, issues: [{ path: 'a.b', message: 'no' }], own, permanent: true },
+    } as const
     await holder.commit({ steps: [stepWrite({ status: 'failed', output: null, ...error })] })
     const step = itemAt(await kit.storage.getSteps(holder.id), 0, 'steps')
     assertMatches(step, { status: 'failed', output: null, ...error }, 'the row')
