@@ -14,6 +14,7 @@ const PROGRAMS = {
   contender: './programs/contender.ts',
   sleeper: './programs/sleeper.ts',
   'locked-out': './programs/locked-out.ts',
+  interrupted: './programs/interrupted.ts',
   labourer: '../postgres/programs/labourer.ts',
   'late-sleeper': '../postgres/programs/late-sleeper.ts',
   leaver: '../postgres/programs/leaver.ts',
