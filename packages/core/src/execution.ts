@@ -6,7 +6,7 @@ import { InvalidOptionError, type InterruptionReason } from './errors'
 import { createInterruption, type Interruption } from './interruption'
 import type { LeaseKeeper } from './lease'
 import { LookTogether } from './look-together'
-import { OpenCalls } from './open-calls'
+import { OpenCalls, type Pass } from './open-calls'
 import { conclude, encodeOutput, type Conclusion } from './outcome'
 import type { RunInfo } from './plugin'
 import { refuseSpent } from './retry'
@@ -263,10 +263,7 @@ async function perform(execution: RunningExecution, scope: StepScope): Promise<C
 }
 
 /** The job function with everything that belongs to it: steps that nobody awaited, and the check of its output. */
-async function settleJob(
-  { engine, run, interruption, calls }: RunningExecution,
-  scope: StepScope,
-): Promise<Conclusion> {
+async function settleJob({ engine, run, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
   const payload = decodeValue(run.payload)
   const info: RunInfo = {
     runId: run.id,
@@ -281,11 +278,11 @@ async function settleJob(
   try {
     refuseSpent(job?.retry ?? null, run)
     const value = await engine.plugins.aroundRun(info, async () => {
-      const pass = calls.begin()
+      const pass: Pass = { names: new Map(), isRunning: true }
       try {
         return await job?.execute(createContext(scope, pass), payload)
       } finally {
-        calls.end(pass)
+        pass.isRunning = false
       }
     })
     await unawaitedSettled(scope)

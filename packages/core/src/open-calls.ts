@@ -28,7 +28,7 @@ export interface OpenCall extends NewCall<unknown> {
 }
 
 interface Listeners {
-  /** A call has settled, or a pass has begun or ended. */
+  /** A call has settled. */
   onChange(): void
   /** Somebody called when the execution was over. */
   onLate(name: string): void
@@ -47,7 +47,6 @@ export class OpenCalls {
   readonly #interruption: Interruption
   readonly #listeners: Listeners
   readonly #open = new Map<string | symbol, OpenCall>()
-  #passes = 0
   #isRefusing = false
   #isOver = false
 
@@ -62,23 +61,13 @@ export class OpenCalls {
     return this.#open.size
   }
 
-  /** Whether the job function is running: what it waits for can suspend it. */
-  get isRunning(): boolean {
-    return this.#passes > 0
+  /** Whether a function that is still running has asked for it. */
+  isAsked(name: string): boolean {
+    return this.#open.get(name)?.pass.isRunning === true
   }
 
   get isOver(): boolean {
     return this.#isOver
-  }
-
-  begin(): Pass {
-    this.#passes += 1
-    return { names: new Map(), isRunning: true }
-  }
-
-  end(pass: Pass): void {
-    this.#passes -= 1
-    pass.isRunning = false
   }
 
   /** The call of that name that an earlier pass has left open, which is now this pass's as well. */
@@ -89,35 +78,31 @@ export class OpenCalls {
     return open
   }
 
-  open<T>(asked: NewCall<T>): Promise<T> {
-    let settle: { resolve(value: T): void; reject(error: unknown): void } = { resolve() {}, reject() {} }
+  open<T>({ name, index, kind, pass, work }: NewCall<T>): Promise<T> {
+    let resolve: (value: T) => void = () => {}
+    let reject: (error: unknown) => void = () => {}
     const call = handled(
-      new Promise<T>((resolve, reject) => {
-        settle = { resolve, reject }
+      new Promise<T>((resolveWith, rejectWith) => {
+        resolve = resolveWith
+        reject = rejectWith
       }),
     )
-    const open: OpenCall = Object.assign({}, asked, { call, reject: settle.reject, isDone: false })
-    this.#open.set(asked.name, open)
-    const done = () => {
-      open.isDone = true
-      // What it comes to is recorded all the same. The job does not see it.
-      if (this.#interruption.reason() !== null) return false
-      this.#open.delete(asked.name)
-      return true
-    }
-    asked.work.then(
-      (value) => {
-        if (!done()) return
-        settle.resolve(value)
-        this.#listeners.onChange()
-      },
-      (error: unknown) => {
-        if (!done()) return
-        settle.reject(error)
-        this.#listeners.onChange()
-      },
+    const open: OpenCall = { name, index, kind, pass, work, call, reject, isDone: false }
+    this.#open.set(name, open)
+    work.then(
+      (value) => this.#settle(open, () => resolve(value)),
+      (error: unknown) => this.#settle(open, () => reject(error)),
     )
     return call
+  }
+
+  /** What it comes to is recorded also when the execution was interrupted meanwhile. The job does not see it then. */
+  #settle(open: OpenCall, tell: () => void): void {
+    open.isDone = true
+    if (this.#interruption.reason() !== null) return
+    this.#open.delete(open.name)
+    tell()
+    this.#listeners.onChange()
   }
 
   /** A call that comes when the execution is interrupted: it rejects in its turn, or never settles. */
@@ -125,8 +110,9 @@ export class OpenCalls {
     return new Promise((_resolve, reject) => {
       if (this.#isOver) this.#listeners.onLate(name)
       if (!this.#mayRefuse()) return
-      const nothing = { name, index: -1, kind: 'run', pass, work: Promise.resolve(), isDone: true } as const
-      this.#open.set(Symbol(), Object.assign({ call: nothing.work, reject }, nothing))
+      const nothing = Promise.resolve()
+      const open = { name, index: -1, kind: 'run', pass, work: nothing, call: nothing, reject, isDone: true } as const
+      this.#open.set(Symbol(), { ...open })
       this.#refuse()
     })
   }

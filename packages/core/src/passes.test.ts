@@ -116,6 +116,22 @@ describe('a call that an earlier pass has left open', () => {
     expect(await now()).toMatchObject({ status: 'pending', waitingFor: { steps: ['approval'] } })
   })
 
+  it('does not put a pass away that has not asked for it', async () => {
+    let passes = 0
+    const beside = () => new Promise<void>((resolve) => bench.clock.schedule(500, resolve))
+    const { now, events } = await perform(async (ctx) => {
+      passes += 1
+      if (passes === 1) void ctx.waitFor('approval')
+      await ctx.run('step', () => 1)
+      if (passes === 1) throw new Error('not yet')
+      await beside()
+      return 'went on'
+    })
+    await bench.clock.advance(1000)
+    expect(await now()).toMatchObject({ status: 'completed', output: 'went on' })
+    expect(events.filter(({ type }) => type === 'run:suspend')).toEqual([])
+  })
+
   it('has names of its own in each pass, two at a time included', async () => {
     const durably = bench.open()
     durably.use({ name: 'both', aroundRun: async (_run, next) => Promise.all([next(), next()]) })

@@ -17,7 +17,7 @@ export interface WaitParams {
 interface CallsInProgress {
   readonly size: number
   /** A function that has settled waits for nothing, whatever it has left open. */
-  readonly isRunning: boolean
+  isAsked(name: string): boolean
 }
 
 export interface SuspensionParams {
@@ -89,8 +89,10 @@ export class Suspension {
     this.#clock.schedule(0, () => {
       this.#isChecking = false
       if (this.#isOver || !this.#isQuiet()) return
-      const open = [...this.#open.values()]
-      this.#suspend({ steps: open.map(({ name }) => name), wakesSeen: Math.min(this.#wakes, ...open.map(seenBy)) })
+      const asked = [...this.#open.values()].filter(({ name }) => this.#calls.isAsked(name))
+      if (asked.length === 0) return
+      const wakesSeen = asked.reduce((least, wait) => Math.min(least, wait.wakesSeen), this.#wakes)
+      this.#suspend({ steps: asked.map(({ name }) => name), wakesSeen })
     })
   }
 
@@ -107,10 +109,6 @@ export class Suspension {
   }
 
   #isQuiet(): boolean {
-    return this.#open.size > 0 && this.#open.size === this.#calls.size && this.#calls.isRunning
+    return this.#open.size > 0 && this.#open.size === this.#calls.size
   }
-}
-
-function seenBy({ wakesSeen }: OpenWait): number {
-  return wakesSeen
 }

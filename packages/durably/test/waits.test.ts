@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { PermanentError, type SqlDurably } from '../src/index'
+import { PermanentError, RunFailedError, type SqlDurably } from '../src/index'
 import { DATABASES, newFile, openMigrated } from './databases'
 
 const nothing = z.object({})
@@ -62,6 +62,45 @@ describe.each(DATABASES)('waits on $name', ({ dialect }) => {
       'send trigger completed',
       'sent child completed',
     ])
+  })
+
+  it('reject with the same errors in every process', async () => {
+    const file = newFile()
+    const caught: unknown[][] = []
+    const open = async () => {
+      const durably = await openMigrated(dialect(file))
+      const child = durably.defineJob({ name: 'child', input: z.object({ text: z.string() }) }, () => {
+        throw Object.assign(new RangeError('NUL \0 and half \ud800'), { code: 'E_FAR' })
+      })
+      const job = durably.defineJob({ name: 'job', input: nothing }, async (ctx) => {
+        const errors: unknown[] = []
+        const keep = (error: unknown) => errors.push(error)
+        await ctx.run('odd', () => Promise.reject(new RangeError('half \ud800'))).catch(keep)
+        await ctx.run('late', { timeout: 1 }, () => new Promise(() => {})).catch(keep)
+        const run = await ctx.trigger('start', child, { text: 'half \ud800' })
+        await ctx.wait('end', run).catch(keep)
+        caught.push(errors)
+        await ctx.waitFor('go')
+      })
+      return { durably, job }
+    }
+    const first = await open()
+    const { id } = await first.job.trigger({})
+    await drain(first.durably)
+    await first.durably.close()
+    const second = await open()
+    await second.durably.signal(id, 'go')
+    await drain(second.durably)
+    expect(await second.durably.getRun(id)).toMatchObject({ status: 'completed' })
+    expect(caught.at(-1)).toEqual(caught.at(-2))
+    const [odd, late, end] = caught.at(-1) ?? []
+    expect([odd, late, end].map((error) => (error as Error).name)).toEqual([
+      'StepError',
+      'TimeoutError',
+      'RunFailedError',
+    ])
+    expect(end).toMatchObject({ run: { payload: { text: 'half \ud800' }, errorDetail: { code: 'E_FAR' } } })
+    expect(end).toBeInstanceOf(RunFailedError)
   })
 
   it('keep a signal that comes early, and tell a failure of a child', async () => {
