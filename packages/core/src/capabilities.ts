@@ -49,7 +49,7 @@ export interface NewSignal {
   readonly tenant?: string
   readonly name: string
   readonly payload: Json | null
-  /** A second signal with the same key to the same run is not kept. */
+  /** A second signal with the same key to the same run is not kept, and a `duplicate` also after the end of the run. */
   readonly dedupeKey: string | null
   readonly events: readonly EventTemplate[]
 }

@@ -21,6 +21,7 @@ export interface PurgeOptions {
 
 /** How a signal is sent. */
 export interface SignalOptions {
+  /** A second signal of the run with the same key is not kept, and answered `{ deduplicated: true }`. */
   readonly dedupeKey?: string | undefined
 }
 
@@ -32,7 +33,7 @@ export interface RunCommands {
   cancel(id: string): Promise<Run>
   /**
    * Hands a run something for its `ctx.waitFor(name)`; one that comes early is kept. To an ended run it is a
-   * `ConflictError`. The same `dedupeKey` counts once for a run.
+   * `ConflictError`. The same `dedupeKey` counts once for a run, and sending it again is no error, after the end either.
    */
   signal(
     id: string,

@@ -180,6 +180,16 @@ describe('ctx.waitFor', () => {
     expect(await now()).toMatchObject({ status: 'completed', output: [1, 2] })
   })
 
+  it('takes a repetition for one, after the end of the run too', async () => {
+    const { durably, id, now } = await perform((ctx) => ctx.waitFor('go'))
+    await durably.signal(id, 'go', 1, { dedupeKey: 'the button' })
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'completed', output: 1 })
+    expect(await durably.signal(id, 'go', 1, { dedupeKey: 'the button' })).toEqual({ deduplicated: true })
+    await expect(durably.signal(id, 'go', 1, { dedupeKey: 'other' })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(durably.signal(id, 'go', 1)).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
   it('gives each of two waits its own', async () => {
     const { durably, id, now } = await perform((ctx) =>
       Promise.all([ctx.waitFor('a', { signal: 'message' }), ctx.waitFor('b', { signal: 'message' })]),

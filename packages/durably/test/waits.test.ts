@@ -117,6 +117,7 @@ describe.each(DATABASES)('waits on $name', ({ dialect }) => {
     expect(await durably.signal(id, 'go', null, { dedupeKey: 'once' })).toEqual({ deduplicated: true })
     await drain(durably)
     expect(await durably.getRun(id)).toMatchObject({ status: 'failed', error: expect.stringContaining('no use') })
+    expect(await durably.signal(id, 'go', null, { dedupeKey: 'once' })).toEqual({ deduplicated: true })
     expect(await child.getRuns()).toMatchObject([{ status: 'failed', attempt: 1, parentRunId: id }])
   })
 

@@ -37,11 +37,21 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
     ) => sql`select ${dialect.columns('signals', 'g')} from ${tables.signals} as g where g.run_id = ${p('runId')} and g.consumed_at is null
       order by g.position`,
   )
+  const known = statement<'runId' | 'dedupeKey'>(
+    context,
+    (p) => sql`select g.position from ${tables.signals} as g
+      where g.run_id = ${p('runId')} and g.dedupe_key = ${p('dedupeKey')}`,
+  )
+
+  async function isKnown({ runId, dedupeKey }: NewSignal): Promise<boolean> {
+    return dedupeKey !== null && (await executor.read(known.bind({ runId, dedupeKey }))).length > 0
+  }
 
   async function whyNot(signal: NewSignal): Promise<SignalAnswer> {
     const run = await reads.getRun(executor, signal.runId, signal.tenant === undefined ? {} : { tenant: signal.tenant })
     if (run === null) return { kept: false, reason: 'not-found' }
-    if (run.finishedAt !== null) return { kept: false, reason: 'wrong-state', run }
+    // Who repeats a signal because the answer was lost need not know that the run has ended meanwhile.
+    if (run.finishedAt !== null && !(await isKnown(signal))) return { kept: false, reason: 'wrong-state', run }
     return { kept: false, reason: 'duplicate' }
   }
 

@@ -6,13 +6,13 @@ export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {
   const { table, rules, clock } = memory
   const entry = table.find(signal.runId, signal.tenant)
   if (entry === undefined) return { kept: false, reason: 'not-found' }
+  const { runId, name, payload, dedupeKey } = signal
+  if (dedupeKey !== null && entry.dedupeKeys?.has(dedupeKey)) return { kept: false, reason: 'duplicate' }
   if (!rules.allowsFrom('signal', entry.record.status)) {
     return { kept: false, reason: 'wrong-state', run: copyOf(entry.record) }
   }
-  const { runId, name, payload, dedupeKey } = signal
   if (dedupeKey !== null) {
     entry.dedupeKeys ??= new Set()
-    if (entry.dedupeKeys.has(dedupeKey)) return { kept: false, reason: 'duplicate' }
     entry.dedupeKeys.add(dedupeKey)
   }
   const { wakes: position } = table.wake(entry, signal.events)

@@ -158,6 +158,20 @@ export const SIGNAL_CASES = casesOf('signals', 'signals', {
     assertMatches(await holder.commit(), { wakes: 1 }, 'answer to the commit')
   },
 
+  'a key that is known is no error after the end': async (kit) => {
+    for (const kind of ['complete', 'fail', 'timeOut', 'cancelled'] as const) {
+      const holder = await kit.start()
+      await send(kit, holder.id, { dedupeKey: 'k' })
+      await holder.leave(kind, {}, { consumedSignals: [1] })
+      const before = await kit.snapshot(holder.id)
+      const again = await send(kit, holder.id, { dedupeKey: 'k', events: [template('no')] })
+      assertEqual(again, { kept: false, reason: 'duplicate' }, `answer after ${kind}`)
+      const other = await send(kit, holder.id, { dedupeKey: 'l' })
+      assertMatches(other as object, { kept: false, reason: 'wrong-state' } as object, `answer to another key`)
+      assertEqual(await kit.snapshot(holder.id), before, `the run after ${kind}`)
+    }
+  },
+
   'a signal to an ended run is refused': async (kit) => {
     for (const kind of ['complete', 'fail', 'timeOut', 'cancelled'] as const) {
       const holder = await kit.start()

@@ -375,11 +375,10 @@ export class Model {
     const { runId, name, payload, dedupeKey, events } = signal
     const run = this.runs.get(runId)
     const isKnown = dedupeKey !== null && run?.dedupeKeys.has(dedupeKey) === true
-    const refusal = run === undefined ? 'not-found' : ENDED.includes(run.status) ? 'wrong-state' : 'duplicate'
-    const isKept = run !== undefined && refusal === 'duplicate' && !isKnown
-    const expected = isKept ? run.wakes + 1 : refusal
+    const refusal = isKnown ? 'duplicate' : ENDED.includes(run?.status ?? 'pending') ? 'wrong-state' : null
+    const expected = run === undefined ? 'not-found' : (refusal ?? run.wakes + 1)
     mustEqual(answer.kept ? answer.position : answer.reason, expected, `answer to signal ${name} of ${runId}`)
-    if (!isKept) return
+    if (run === undefined || refusal !== null) return
     if (dedupeKey !== null) run.dedupeKeys.add(dedupeKey)
     this.#wake(run, events)
     run.unread = [...run.unread, { position: run.wakes, name, payload }]
