@@ -20,7 +20,10 @@ export interface StepTools {
   readonly checkpoint: unknown
   /** Stores where the body is, so that the next start can go on from there. */
   save(checkpoint: unknown): Promise<void>
-  /** The same for every start of this step of this run: hand it to services that know idempotency keys. */
+  /**
+   * The same for every start of this step of this run, and of no other: hand it to services that know idempotency keys.
+   * Fit for an HTTP header: of the name, what is not visible ASCII is percent-encoded.
+   */
   readonly idempotencyKey: string
   readonly log: StepLog
   progress(current: number, total?: number, message?: string): void
@@ -39,11 +42,16 @@ export function toolsFor(call: OpenStep, signal: AbortSignal): StepTools {
     signal,
     attempt: (scope.failures.get(name) ?? 0) + 1,
     checkpoint: decodeValue(call.checkpoint),
-    idempotencyKey: `${scope.run.id}/${name}`,
+    idempotencyKey: `${scope.run.id}/${inHeader(name)}`,
     log: scope.logFor(name),
     progress: scope.progress,
     save: (checkpoint) => handled(save(call, checkpoint)),
   }
+}
+
+/** Two names never become one: what encodes is encoded too. */
+function inHeader(name: string): string {
+  return name.replace(/[^\x21-\x7e]|%/gu, encodeURIComponent)
 }
 
 async function save(call: OpenStep, checkpoint: unknown): Promise<void> {

@@ -738,4 +738,34 @@ describe('the idempotency key of a step', () => {
     expect(keys['b']?.[0]).not.toBe(keys['a']?.[0])
     expect(keys['a']?.[0]).toContain(run.id)
   })
+
+  it('fits a header whatever the name, and two names never have one', async () => {
+    const names = [
+      'charge',
+      'save org_1/ada',
+      'save%20org_1/ada',
+      'a\r\nb: c',
+      'メール',
+      '🧾',
+      '\t',
+      '%',
+      '~!',
+      '漢'.repeat(512),
+    ]
+    const keys: string[] = []
+    const { run } = await bench.perform(async (ctx) => {
+      for (const name of names) {
+        await ctx.run(name, (step) => void keys.push(step.idempotencyKey))
+      }
+    })
+    expect(run.status).toBe('completed')
+    expect(keys.slice(0, 3)).toEqual([`${run.id}/charge`, `${run.id}/save%20org_1/ada`, `${run.id}/save%2520org_1/ada`])
+    for (const key of keys) {
+      expect(key).toMatch(/^[\x21-\x7e]+$/)
+      expect(new Headers({ 'idempotency-key': key }).get('idempotency-key')).toBe(key)
+    }
+    expect(new Set(keys).size).toBe(names.length)
+    expect(keys.map((key) => decodeURIComponent(key))).toEqual(names.map((name) => `${run.id}/${name}`))
+    expect(Math.max(...keys.map((key) => key.length))).toBeLessThan(5000)
+  })
 })
