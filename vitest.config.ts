@@ -16,6 +16,7 @@ const OF_THE_WORKSPACE = [
   'scale',
   'second-node',
   'size',
+  'sse-recipe',
   'summary',
 ]
 const OF_THE_BUILD = ['docs', 'pack', 'smoke', 'demo-browser']
