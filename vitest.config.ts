@@ -19,7 +19,7 @@ const OF_THE_WORKSPACE = [
   'sse-recipe',
   'summary',
 ]
-const OF_THE_BUILD = ['docs', 'pack', 'smoke', 'demo-browser']
+const OF_THE_BUILD = ['docs', 'entry-types', 'pack', 'smoke', 'demo-browser']
 
 function workspaceProject(name: string, files: readonly string[]) {
   return testProject(
