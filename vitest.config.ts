@@ -11,6 +11,7 @@ const OF_THE_WORKSPACE = [
   'documented',
   'guarantees-page',
   'lifecycle-page',
+  'links',
   'machine-paths',
   'postgres',
   'scale',
@@ -19,7 +20,7 @@ const OF_THE_WORKSPACE = [
   'sse-recipe',
   'summary',
 ]
-const OF_THE_BUILD = ['docs', 'entry-types', 'pack', 'smoke', 'demo-browser']
+const OF_THE_BUILD = ['docs', 'entry-types', 'exported-types', 'pack', 'smoke', 'demo-browser']
 
 function workspaceProject(name: string, files: readonly string[]) {
   return testProject(

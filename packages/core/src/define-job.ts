@@ -38,16 +38,14 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly types?: { readonly input: TInput; readonly output: TOutput }
 }
 
-type Awaitable<T> = T | Promise<T>
-
 /** Defines a job. It has no state and does nothing until an instance registers and triggers it. */
 export function defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
   options: JobOptions<TName, TInput, TPayload> & { readonly output: StandardSchema<TReturned, TOutput> },
-  execute: (ctx: JobContext, payload: TPayload) => Awaitable<TReturned>,
+  execute: (ctx: JobContext, payload: TPayload) => TReturned | Promise<TReturned>,
 ): JobDefinition<TName, TInput, TOutput>
 export function defineJob<TName extends string, TInput, TPayload, TOutput>(
   options: JobOptions<TName, TInput, TPayload> & { readonly output?: undefined },
-  execute: (ctx: JobContext, payload: TPayload) => Awaitable<TOutput>,
+  execute: (ctx: JobContext, payload: TPayload) => TOutput | Promise<TOutput>,
 ): JobDefinition<TName, TInput, TOutput>
 export function defineJob(
   options: JobOptions<string, unknown, unknown> & { readonly output?: StandardSchema | undefined },

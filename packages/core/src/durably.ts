@@ -39,9 +39,11 @@ export interface Health {
   readonly trouble: Trouble | null
 }
 
-type JobRecord = Readonly<Record<string, JobDefinition>>
+/** Jobs by the keys under which `register` gives their handles. */
+export type JobRecord = Readonly<Record<string, JobDefinition>>
 
-type Handles<TJobs extends JobRecord> = {
+/** The handle of each job, under its key. */
+export type Handles<TJobs extends JobRecord> = {
   readonly [Key in keyof TJobs]: TJobs[Key] extends JobDefinition<infer TName, infer TInput, infer TOutput>
     ? JobHandle<TName, TInput, TOutput>
     : never

@@ -2,10 +2,6 @@ import { cleanText } from './clean-text'
 import type { RunStatus } from './lifecycle'
 import type { ErrorDetail } from './storage'
 
-interface ErrorOptions {
-  readonly cause?: unknown
-}
-
 /** The base of every error durably throws. `code` is stable; the message says what, which id and what to do. */
 export class DurablyError extends Error {
   override readonly name: string = 'DurablyError'
@@ -341,7 +337,8 @@ export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends Durabl
   }
 }
 
-interface EndedBadly {
+/** What `RunFailedError` needs of a run. */
+export interface EndedBadly {
   readonly id: string
   readonly status: RunStatus
   readonly error: string | null

@@ -4,17 +4,19 @@ import { guarded } from './guarded'
 import type { EventTemplate, Progress, WaitingFor } from './storage'
 
 /** What every event of a run carries. */
-interface OfRun {
+export interface OfRun {
   readonly runId: string
   readonly jobName: string
 }
 
-interface OfStep extends OfRun {
+/** What every event of a step carries. */
+export interface OfStep extends OfRun {
   readonly stepName: string
   readonly stepIndex: number
 }
 
-interface EventFields {
+/** What the events carry, by their `type`. */
+export interface EventFields {
   'run:trigger': OfRun & { readonly payload: unknown }
   /** An idempotency key was used again; `payloadDiffers` says that it was for something else. */
   'run:deduplicated': OfRun & { readonly idempotencyKey: string; readonly payloadDiffers: boolean }
@@ -100,7 +102,8 @@ export type EventInput<T extends EventType = EventType> = {
   [Type in T]: { readonly type: Type } & EventFields[Type]
 }[T]
 
-interface Numbered {
+/** What every event carries when it is told. */
+export interface Numbered {
   readonly timestamp: string
   /** Firing order in this process, from 1. */
   readonly sequence: number

@@ -9,11 +9,19 @@ export type {
   WorkerRecord,
 } from './cluster-storage'
 export type { JobContext } from './context'
+export type { Trouble } from './engine'
 export type { ChildOptions, ChildRun, JobRef } from './step-trigger'
 export type { WaitForOptions } from './step-wait'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export { CRASH_BACKOFF, isSuspect, recoveryOf, SUSPECT_FROM, type LostRun, type Recovery } from './crashes'
-export { createDurably, type Durably, type Health, type ScopedDurably } from './durably'
+export {
+  createDurably,
+  type Durably,
+  type Handles as JobHandles,
+  type Health,
+  type JobRecord,
+  type ScopedDurably,
+} from './durably'
 export {
   CancelledError,
   CapabilityMissingError,
@@ -41,15 +49,20 @@ export {
   TimeoutError,
   UnknownOutcomeError,
   ValidationError,
+  type EndedBadly,
   type InterruptionReason,
   type StorageErrorCode,
   type ValidationIssue,
 } from './errors'
 export type {
   DurablyEvent,
+  EventFields,
   EventInput,
   EventType,
   LogWriteEvent,
+  Numbered as NumberedEvent,
+  OfRun as EventOfRun,
+  OfStep as EventOfStep,
   RunCompleteEvent,
   RunFailEvent,
   RunStartEvent,
@@ -71,16 +84,16 @@ export {
   type Transition,
   type TransitionName,
 } from './lifecycle'
-export { createMemoryStorage } from './memory/memory-storage'
+export { createMemoryStorage, type MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage'
 export type { DurablyOptions } from './options'
-export type { Plugin, RecordedHistory, RunInfo, StepInfo, WorkerSwitch } from './plugin'
+export type { Plugin, RecordedHistory, RunInfo, StepInfo, Uninstall, WorkerSwitch } from './plugin'
 export type { RateLimit } from './rate-window'
 export type { Logger } from './reporter'
 export type { GrowingDelay, RetryPolicy } from './retry'
-export type { CompletedRun, Run, Step, TriggeredRun } from './run'
+export type { CompletedRun, Run, RunFields, Step, TriggeredRun } from './run'
 export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
 export type { CountFilter, Log, PageOptions, RunFilter, RunReads } from './runs'
-export type { StandardSchema } from './schema'
+export type { SchemaIssue, SchemaResult, StandardSchema } from './schema'
 export type { RunStepOptions, StepBody } from './step-run'
 export type { StreamBody, StreamEmit, StreamOptions, StreamTools } from './step-stream'
 export type { StepLog, StepTools } from './step-tools'
@@ -101,6 +114,7 @@ export type {
   Instant,
   Json,
   Lease,
+  Leaving,
   LogPlace,
   LogRecord,
   LogStorage,

@@ -2,7 +2,8 @@ import type { RunStatus } from './lifecycle'
 import type { ErrorDetail, Progress, RunRecord, StepRecord, WaitingFor } from './storage'
 import { decodeValue } from './values'
 
-interface RunFields {
+/** What every run has, whatever its status. */
+export interface RunFields {
   readonly id: string
   readonly jobName: string
   readonly jobVersion: string | null

@@ -10,11 +10,13 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   }
 }
 
-type SchemaResult<Output> =
+/** What a schema says of a value. */
+export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
-interface SchemaIssue {
+/** One thing that a schema refuses. */
+export interface SchemaIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }

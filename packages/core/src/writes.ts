@@ -64,7 +64,8 @@ export interface StepWrite {
   readonly child: NewRun | null
 }
 
-interface Leaving {
+/** The events of an execution that ends. */
+export interface Leaving {
   readonly events: readonly EventTemplate[]
   /** Appended instead of `events` when the flag to cancel was set and the run becomes `cancelled`. */
   readonly eventsIfCancelled: readonly EventTemplate[]

@@ -5,7 +5,7 @@ import type { Dialect, Kysely } from 'kysely'
 import { createSqlStorage, placesIn, type SqlDatabase } from './sql-storage'
 
 /** An instance for whatever tables: their types do not matter here, and make each instance a type of its own. */
-type AnyKysely = Pick<Kysely<unknown>, 'getExecutor' | 'isTransaction' | 'destroy'>
+export type AnyKysely = Pick<Kysely<unknown>, 'getExecutor' | 'isTransaction' | 'destroy'>
 
 /** A queue on a SQL database. Everything of core's `TaskQueueOptions` applies, with a database for `storage`. */
 export type DatabaseQueueOptions = Omit<TaskQueueOptions, 'storage'> &

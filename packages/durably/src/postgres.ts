@@ -1,1 +1,1 @@
-export { postgres, type PostgresConfig } from '@coji/durably-storage-kysely/postgres'
+export { postgres, type PostgresConfig, type PostgresOptions } from '@coji/durably-storage-kysely/postgres'

@@ -1,5 +1,6 @@
 export {
   DuplicateHandlerError,
+  ENDED_TASK_STATES,
   QueueStoppedError,
   TASK_EVENT_TYPES,
   TASK_STATES,
@@ -10,6 +11,8 @@ export type {
   EnqueuedTask,
   EnqueueItem,
   EnqueueOptions,
+  EventOfAttempt,
+  EventOfTask,
   KeepLimits,
   RetryDelay,
   Task,
@@ -18,6 +21,7 @@ export type {
   TaskContext,
   TaskCounts,
   TaskEvent,
+  TaskEventFields,
   TaskEventType,
   TaskFilter,
   TaskHandler,
@@ -27,5 +31,7 @@ export type {
   TaskQueue,
   TaskQueueOptions,
   TaskState,
+  TaskTypeIn,
+  WithTaskSchema,
 } from '@coji/durably-core/queue'
-export { createTaskQueue, type DatabaseQueueOptions } from './create-task-queue'
+export { createTaskQueue, type AnyKysely, type DatabaseQueueOptions } from './create-task-queue'

@@ -13,7 +13,7 @@ function namesOf(path: string): string[] {
     .flatMap(([, isType, list = '']) =>
       list
         .split(',')
-        .map((name) => name.trim())
+        .map((name) => name.trim().replace(/\S+ as /, ''))
         .filter((name) => name !== '')
         .map((name) => (isType === undefined || name.startsWith('type ') ? name : `type ${name}`)),
     )

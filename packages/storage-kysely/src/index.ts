@@ -1,5 +1,12 @@
 export type { DurabilityReport } from './durability'
-export type { DialectHooks, Durability, DurablyDialect, Rows } from './drivers/hooks'
+export type {
+  DialectHooks,
+  Durability,
+  DurablyDialect,
+  NotificationListener,
+  Notifications,
+  Rows,
+} from './drivers/hooks'
 export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
 export type {
   DurablyDatabase,

@@ -17,6 +17,7 @@ import { createRules } from './rules'
 import { RunTable } from './run-table'
 import { getUnread, sendSignal } from './signals'
 
+/** What `createMemoryStorage` takes. */
 export interface MemoryStorageOptions {
   /** The clock, in milliseconds since 1970. */
   readonly now?: () => number
@@ -24,6 +25,7 @@ export interface MemoryStorageOptions {
   readonly keepEnded?: number
 }
 
+/** A storage with every capability that needs no rows of an application. */
 export interface MemoryStorage extends Storage {
   readonly events: EventStorage
   readonly logs: LogStorage

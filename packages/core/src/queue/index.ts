@@ -1,9 +1,23 @@
 export { DuplicateHandlerError, QueueStoppedError, UnknownTaskTypeError } from './errors'
 export type { TaskBody, TaskContext, TaskHandler, TaskOptions } from './handler'
 export type { KeepLimits, RetryDelay, TaskQueueOptions } from './options'
-export { TASK_STATES, type EndedTaskState, type Task, type TaskState } from './task'
-export { TASK_EVENT_TYPES, type TaskEvent, type TaskEventType } from './task-events'
+export { ENDED_TASK_STATES, TASK_STATES, type EndedTaskState, type Task, type TaskState } from './task'
+export {
+  TASK_EVENT_TYPES,
+  type EventFields as TaskEventFields,
+  type OfAttempt as EventOfAttempt,
+  type OfTask as EventOfTask,
+  type TaskEvent,
+  type TaskEventType,
+} from './task-events'
 export type { TaskLogger } from './task-log'
 export type { EnqueueOptions } from './enqueue-options'
-export { createTaskQueue, type EnqueuedTask, type EnqueueItem, type TaskQueue } from './task-queue'
+export {
+  createTaskQueue,
+  type EnqueuedTask,
+  type EnqueueItem,
+  type TaskQueue,
+  type TypeIn as TaskTypeIn,
+  type WithSchema as WithTaskSchema,
+} from './task-queue'
 export type { TaskAccess, TaskCounts, TaskFilter, TaskPurge } from './tasks'

@@ -1,17 +1,20 @@
 import { InvalidOptionError, type Clock, type Durably, type Run } from '../index'
 import { CANCELLED, taskTypeOf } from './task'
 
-interface OfTask {
+/** What every event of a task carries. */
+export interface OfTask {
   readonly taskId: string
   readonly taskType: string
 }
 
-interface OfAttempt extends OfTask {
+/** What every event of an attempt carries. */
+export interface OfAttempt extends OfTask {
   /** Which execution of the task, from 1. */
   readonly attempt: number
 }
 
-interface EventFields {
+/** What the events carry, by their `type`. */
+export interface EventFields {
   /** It is in the queue: new, by `redrive()`, given back by a worker that stops, or taken from one that died. */
   enqueued: OfTask & { readonly cause: 'new' | 'redriven' | 'released' | 'recovered' }
   started: OfAttempt

@@ -34,10 +34,11 @@ export interface EnqueueItem<TPayload = unknown> {
 /** What `enqueue` answers. `deduplicated`: the key had a task already, and this is it. */
 export type EnqueuedTask = Task & { readonly deduplicated: boolean }
 
-type TypeIn<TTasks> = keyof TTasks & string
+/** The types of tasks that a type map knows. */
+export type TypeIn<TTasks> = keyof TTasks & string
 
 /** What the handler gets is what the schema makes of what is enqueued. */
-interface WithSchema<TInput, TPayload> {
+export interface WithSchema<TInput, TPayload> {
   readonly schema: StandardSchema<TInput, TPayload>
 }
 

@@ -45,5 +45,6 @@ export type {
   ScriptTransaction,
   ScriptWaitFor,
 } from './simulation/scripts'
+export { SCRIPTED_JOBS } from './simulation/scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulation/simulate'
-export { ENGINE_MUTANTS, STORAGE_MUTANTS } from './simulation/storage-mutants'
+export { ENGINE_MUTANTS, STORAGE_MUTANTS, type Mutant } from './simulation/storage-mutants'

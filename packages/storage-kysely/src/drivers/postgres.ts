@@ -29,7 +29,8 @@ export type PostgresConfig = PostgresOptions &
       }
   )
 
-interface PostgresOptions {
+/** What `postgres()` takes whether the pool is its own or not. */
+export interface PostgresOptions {
   /** Prepare statements once per connection, as by default. Not behind a pooler that lends connections by transaction. */
   readonly prepare?: boolean
   /** Hear of due runs at once through LISTEN and NOTIFY, as by default. Without it they are found by polling. */

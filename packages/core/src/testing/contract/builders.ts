@@ -94,13 +94,11 @@ export function template(type: string, payload = '{}'): EventTemplate {
   return { type, payload }
 }
 
-interface Place {
-  readonly lease: Lease
-  readonly commitNo: number
-}
-
 /** A commit with nothing in it. */
-export function runCommit({ lease, commitNo }: Place, over: Partial<RunCommit> = {}): RunCommit {
+export function runCommit(
+  { lease, commitNo }: { readonly lease: Lease; readonly commitNo: number },
+  over: Partial<RunCommit> = {},
+): RunCommit {
   return {
     lease,
     commitNo,

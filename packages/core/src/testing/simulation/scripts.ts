@@ -106,6 +106,7 @@ export interface Script {
   readonly badOutput?: boolean
 }
 
+/** The names of the scripted jobs. */
 export const SCRIPTED_JOBS = ['scripted', 'timed', 'strict', 'patient', 'growing'] as const
 
 /** The name of a scripted job. */

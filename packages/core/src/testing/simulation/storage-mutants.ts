@@ -3,7 +3,8 @@ import { STREAM_ENGINE_MUTANTS } from './stream-mutants'
 import { TRANSACTION_ENGINE_MUTANTS } from './transaction-mutants'
 import { WAITING_ENGINE_MUTANTS, WAITING_STORAGE_MUTANTS } from './waiting-mutants'
 
-type Mutant = (storage: Storage) => Storage
+/** Takes a rule away from a storage. */
+export type Mutant = (storage: Storage) => Storage
 
 /** Storages with a fault that has been seen in the wild. The simulation has to find each. */
 export const STORAGE_MUTANTS: Readonly<Record<string, Mutant>> = {
