@@ -123,16 +123,13 @@ describe('types that an entry shows can be imported', () => {
   const reach = new Reach(programOf(ENTRIES))
   const exportedBy = (folder: Package) =>
     new Set(ENTRIES.filter((entry) => entry.package === folder).flatMap((entry) => reach.exportsOf(entry)))
-  const exported = Object.fromEntries(PACKAGES.map((folder) => [folder, exportedBy(folder)])) as Record<
-    Package,
-    ReadonlySet<ts.Symbol>
-  >
+  const exported = new Map(PACKAGES.map((folder) => [folder, exportedBy(folder)]))
 
   it.each(ENTRIES)('$name', (entry) => {
     const hidden = [...reach.from(reach.exportsOf(entry))].filter(([symbol]) => {
       const owner = packageOf(symbol)
-      const isInDependency = entry.package !== UMBRELLA && owner !== undefined && exported[owner].has(symbol)
-      return !exported[entry.package].has(symbol) && !isInDependency
+      const isInDependency = entry.package !== UMBRELLA && exported.get(owner ?? UMBRELLA)?.has(symbol)
+      return exported.get(entry.package)?.has(symbol) !== true && !isInDependency
     })
     expect(hidden.map(([symbol, path]) => `${symbol.name}, by ${path}`)).toEqual([])
   })
