@@ -48,3 +48,11 @@ export type {
 export { SCRIPTED_JOBS } from './simulation/scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulation/simulate'
 export { ENGINE_MUTANTS, STORAGE_MUTANTS, type Mutant } from './simulation/storage-mutants'
+export type { StepStub, StepStubs } from './jobs/step-stubs'
+export {
+  createTestDurably,
+  type EndedRun,
+  type RunUnderTest,
+  type TestDurably,
+  type TestDurablyOptions,
+} from './test-durably'

@@ -1,0 +1,225 @@
+import type { Durably, Handles, JobRecord } from '../durably'
+import { InvalidOptionError, NotFoundError } from '../errors'
+import { EVENT_TYPES, type DurablyEvent } from '../events'
+import type { JobHandle } from '../job-handle'
+import { isEnded, type EndedStatus } from '../lifecycle'
+import { createMemoryStorage } from '../memory/memory-storage'
+import type { DurablyOptions } from '../options'
+import type { Plugin } from '../plugin'
+import type { Run, Step } from '../run'
+import type { Log } from '../runs'
+import type { StoredEvent } from '../stored-event'
+import { AwaitedSignals } from './jobs/awaited-signals'
+import { stubSteps, type StepStubs } from './jobs/step-stubs'
+import { createTestProcess, type TestProcess } from './jobs/test-process'
+import type { FakeClock } from './fake-clock'
+import { createTestClock, TimeMachine, type Goal } from './jobs/time-machine'
+
+/** What `createTestDurably` takes. */
+export interface TestDurablyOptions<TJobs extends JobRecord>
+  extends Pick<DurablyOptions, 'concurrency' | 'maxCrashes' | 'logger'> {
+  /** Jobs as values (`defineJob`), those that they trigger included. */
+  readonly jobs: TJobs
+  /** What runs instead of the bodies of steps, by the name of the step, or by the job and then the step. */
+  readonly steps?: StepStubs | undefined
+  readonly plugins?: readonly Plugin[] | undefined
+  /** Where the clock stands at first. Default: now, so that what jobs compute from `Date.now()` is not in the past. */
+  readonly startAt?: Date | string | undefined
+  /** How often the clock may jump for one `runToEnd` before it counts as endless. Default 1000. */
+  readonly maxJumps?: number | undefined
+}
+
+/** A run that has ended. */
+export type EndedRun<TOutput = unknown> = Extract<Run<TOutput>, { readonly status: EndedStatus }>
+
+/** A run, its id, or the promise of one, as `trigger` returns it. */
+export type RunUnderTest<TOutput = unknown> = Run<TOutput> | string | Promise<Run<TOutput> | string>
+
+/** Jobs in the memory of a test, with a clock that waits for nothing. */
+export interface TestDurably<TJobs extends JobRecord = JobRecord> {
+  /** The instance; after `crash()` another one on the same storage. */
+  readonly durably: Durably
+  /** A handle for each job. `triggerAndWait` and `wait` execute the run; they need no `start()`. */
+  readonly jobs: Handles<TJobs>
+  /** Executes what is due and jumps from due time to due time until the run has ended, however. */
+  runToEnd<TOutput>(run: RunUnderTest<TOutput>): Promise<EndedRun<TOutput>>
+  /** Executes until the run waits for the signal, then sends it. */
+  signalWhenWaiting(run: RunUnderTest, name: string, payload?: unknown): Promise<void>
+  /** Lets so many milliseconds pass, and everything happen that comes due in them. With 0: what is due already. */
+  advance(ms: number): Promise<void>
+  /** The time in the test. */
+  now(): Date
+  /**
+   * The process dies here and now, in the body of a step for example: nothing it does from then on is kept, and another
+   * one goes on when the lease has run out.
+   */
+  crash(): void
+  steps(run: Run | string): Promise<Step[]>
+  logs(run: Run | string): Promise<Log[]>
+  /** Everything that was told of the run, in its order. */
+  events(run: Run | string): Promise<StoredEvent[]>
+  /** Uninstalls the plugins. Without any there is nothing to close: no timer, no file and no connection is left open. */
+  close(): Promise<void>
+}
+
+/** Jobs for tests: in memory, with a clock that jumps to the next instant at which something is due. */
+export function createTestDurably<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>): TestDurably<TJobs> {
+  const clock = createTestClock(startOf(options.startAt))
+  const stage = createStage(options, clock)
+  const { machine, current } = stage
+  const runToEnd: TestDurably['runToEnd'] = async (run) => reachEnd(stage, idOf(await run))
+  return {
+    get durably() {
+      return current().durably
+    },
+    jobs: Object.fromEntries(
+      Object.keys(options.jobs).map((key) => [key, handleOf(() => current().handles[key] as JobHandle, runToEnd)]),
+    ) as Handles<TJobs>,
+    runToEnd,
+    signalWhenWaiting: (run, name, payload) => reachWait({ stage, run, name, payload }),
+    async advance(ms) {
+      if (!(ms >= 0 && Number.isFinite(ms))) {
+        throw new InvalidOptionError(`advance() needs a number of milliseconds from 0, not ${ms}.`)
+      }
+      await machine.advance(ms)
+    },
+    now: () => new Date(clock.now()),
+    crash: stage.crash,
+    steps: (run) => current().durably.getSteps(idOf(run)),
+    logs: (run) => current().durably.getLogs(idOf(run)),
+    events: (run) => current().durably.getEvents(idOf(run)),
+    close: () => current().durably.close(),
+  }
+}
+
+/** What the parts of a test share. */
+interface Stage<TJobs extends JobRecord = JobRecord> {
+  readonly machine: TimeMachine
+  readonly signals: AwaitedSignals
+  /** Called at each event of a run. */
+  readonly watchers: Set<(runId: string) => void>
+  current(): TestProcess<TJobs>
+  crash(): void
+}
+
+function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>, clock: FakeClock): Stage<TJobs> {
+  const { jobs, steps = {}, plugins = [], maxJumps = 1000, concurrency, maxCrashes, logger } = options
+  const storage = createMemoryStorage({ now: () => clock.now() })
+  const signals = new AwaitedSignals(storage, () => living.durably)
+  const watchers: Stage['watchers'] = new Set()
+  const machine = new TimeMachine({
+    clock,
+    maxJumps,
+    drain: () => Promise.race([living.durably.runUntilIdle(), living.died.then(() => null)]),
+    sendSignals: () => signals.wereSent(),
+  })
+  function hear(event: DurablyEvent): void {
+    machine.noteEvent()
+    if (event.type === 'step:start') void signals.look()
+    if (!('runId' in event)) return
+    for (const watch of watchers) watch(event.runId)
+  }
+  function open(): TestProcess<TJobs> {
+    const all = [HISTORY, ...plugins, stubSteps(steps)]
+    const opened = createTestProcess({
+      jobs,
+      storage,
+      clock,
+      plugins: all,
+      options: { concurrency, maxCrashes, logger },
+    })
+    for (const type of EVENT_TYPES) opened.durably.on(type, (event) => hear(event))
+    return opened
+  }
+  let living = open()
+  return {
+    machine,
+    signals,
+    watchers,
+    current: () => living,
+    crash() {
+      living.kill()
+      living = open()
+    },
+  }
+}
+
+async function reachEnd<TOutput>({ machine, watchers, current }: Stage, id: string): Promise<EndedRun<TOutput>> {
+  const read = async () => {
+    const run = await current().durably.getRun(id)
+    if (run === null) throw NotFoundError.run(id)
+    return run as Run<TOutput>
+  }
+  const isReached = async () => isEnded((await read()).status)
+  let look: (runId: string) => void = () => {}
+  const reached = new Promise<void>((resolve) => {
+    look = (runId) => {
+      if (runId === id) void isReached().then((isOver) => isOver && resolve(), resolve)
+    }
+  })
+  watchers.add(look)
+  try {
+    await machine.reach({ reached, isReached, explain: () => current().durably.explain(id) })
+  } finally {
+    watchers.delete(look)
+  }
+  return (await read()) as EndedRun<TOutput>
+}
+
+interface ReachWaitParams {
+  readonly stage: Stage
+  readonly run: RunUnderTest
+  readonly name: string
+  readonly payload: unknown
+}
+
+async function reachWait({ stage, run, name, payload }: ReachWaitParams): Promise<void> {
+  const { machine, signals, current } = stage
+  let isSettled = false
+  // Before it is this one's turn: what others let happen may be what it waits for.
+  const sending = Promise.resolve(run).then((given) => signals.add({ runId: idOf(given), name, payload }))
+  const reached = sending.finally(() => {
+    isSettled = true
+  })
+  const goal: Goal = {
+    reached: reached.catch(() => {}),
+    isReached: async () => isSettled,
+    explain: async () => current().durably.explain(idOf(await run)),
+  }
+  await machine.reach(goal)
+  await sending
+}
+
+const HISTORY: Plugin = { name: 'history-of-the-test', records: { events: true, logs: true } }
+
+function startOf(startAt: Date | string | undefined): number {
+  const start = startAt === undefined ? Date.now() : new Date(startAt).getTime()
+  if (!Number.isNaN(start)) return start
+  throw new InvalidOptionError(`startAt must be a Date or an ISO 8601 text, not ${String(startAt)}.`)
+}
+
+function idOf(run: Run | string): string {
+  return typeof run === 'string' ? run : run.id
+}
+
+type RunToEnd = (run: string) => Promise<unknown>
+
+/** The handle of whichever process lives, whose waits let time pass. */
+function handleOf(current: () => JobHandle, runToEnd: RunToEnd): JobHandle {
+  const ended: JobHandle['wait'] = async (id, options) => {
+    await runToEnd(id)
+    return current().wait(id, options)
+  }
+  return {
+    name: current().name,
+    trigger: (payload, options) => current().trigger(payload, options),
+    async triggerAndWait(payload, { timeout: _timeout, signal: _signal, ...options } = {}) {
+      const { id } = await current().trigger(payload, options)
+      return ended(id)
+    },
+    wait: ended,
+    batchTrigger: (items) => current().batchTrigger(items),
+    getRun: (id) => current().getRun(id),
+    getRuns: (filter) => current().getRuns(filter),
+  }
+}
