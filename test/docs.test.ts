@@ -105,6 +105,13 @@ describe('code in the docs', () => {
     expect(silent.map(({ page, line }) => `${page}:${line}`)).toEqual([])
   })
 
+  it('closes an instance only where nothing goes on from it, so that blocks can be pasted below each other', () => {
+    const closedEarly = MODULES.flatMap(({ blocks }) => blocks.slice(0, -1)).filter(({ code }) =>
+      /^await \w+\.close\(\)/m.test(code),
+    )
+    expect(closedEarly.map(({ page, line }) => `${page}:${line}`)).toEqual([])
+  })
+
   it('has file names of its own', () => {
     expect(new Set(MODULES.map((module) => module.path)).size).toBe(MODULES.length)
   })
