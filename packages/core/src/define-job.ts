@@ -4,13 +4,17 @@ import { InvalidOptionError, refuseBadText } from './errors'
 import type { RateLimit } from './rate-window'
 import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StandardSchema } from './schema'
+import type { StorableSchema } from './storable'
 
 /** What `defineJob` takes beside the function. */
 export interface JobOptions<TName extends string, TInput, TPayload> {
   /** Unique on an instance, and the name under which runs are stored. */
   readonly name: TName
-  /** Any Standard Schema. `trigger` takes its input type; the job gets, and the database stores, what it parsed. */
-  readonly input: StandardSchema<TInput, TPayload>
+  /**
+   * Any Standard Schema. `trigger` takes its input type; the job gets, and the database stores, what it parsed, which
+   * therefore has to be JSON.
+   */
+  readonly input: StorableSchema<TInput, TPayload>
   /** Milliseconds from the first start to the end of the run, waits included. */
   readonly timeout?: number | undefined
   /** Starts a run again that failed; recorded steps stay. Default: never. */
@@ -40,7 +44,7 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
 
 /** Defines a job. It has no state and does nothing until an instance registers and triggers it. */
 export function defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
-  options: JobOptions<TName, TInput, TPayload> & { readonly output: StandardSchema<TReturned, TOutput> },
+  options: JobOptions<TName, TInput, TPayload> & { readonly output: StorableSchema<TReturned, TOutput> },
   execute: (ctx: JobContext, payload: TPayload) => TReturned | Promise<TReturned>,
 ): JobDefinition<TName, TInput, TOutput>
 export function defineJob<TName extends string, TInput, TPayload, TOutput>(

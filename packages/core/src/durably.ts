@@ -17,7 +17,7 @@ import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } fro
 import { createReporter } from './reporter'
 import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
-import type { StandardSchema } from './schema'
+import type { StorableSchema } from './storable'
 import type { RunCommand, RunRecord, Storage } from './storage'
 import { createSubscriptions, type RunSubscriptions } from './subscribe'
 import { TailReader } from './tail-reader'
@@ -64,7 +64,7 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions {
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
   defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
-    options: JobOptions<TName, TInput, TPayload> & { readonly output: StandardSchema<TReturned, TOutput> },
+    options: JobOptions<TName, TInput, TPayload> & { readonly output: StorableSchema<TReturned, TOutput> },
     execute: (ctx: JobContext, payload: TPayload) => TReturned | Promise<TReturned>,
   ): JobHandle<TName, TInput, TOutput>
   defineJob<TName extends string, TInput, TPayload, TOutput>(

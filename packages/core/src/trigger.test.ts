@@ -425,6 +425,12 @@ describe('values no schema stops', () => {
       path: 'list[1].at',
       message: expect.stringContaining('The payload of job "any"'),
     })
+    const since = z.object({ since: z.coerce.date() as unknown as z.ZodString })
+    const dated = durably.defineJob({ name: 'dated', input: since }, () => {})
+    await expect(dated.trigger({ since: '2030-01-01' })).rejects.toThrow(
+      'The payload of job "dated" at since: an instance of Date cannot be stored as JSON. ' +
+        'Store its ISO text, date.toISOString(), and make the Date where it is used.',
+    )
     expect(await durably.getRuns()).toEqual([])
   })
 

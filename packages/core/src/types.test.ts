@@ -6,10 +6,12 @@ import {
   type CompletedRun,
   type DurablyEvent,
   type JobHandle,
+  type NotStorable,
   type Run,
   type RunFilter,
   type RunStatus,
   type StepBody,
+  type Storable,
   type TriggeredRun,
   type TriggerOptions,
 } from './index'
@@ -136,6 +138,42 @@ describe('types', () => {
       }
     }
     expect(describeIt({ type: 'job:unknown', jobName: 'x', timestamp: '', sequence: 1 })).toBe('job:unknown')
+  })
+
+  it('refuse payloads and outputs that JSON cannot keep', () => {
+    interface Tree {
+      readonly name: string
+      readonly children: readonly Tree[]
+    }
+    const tree = z.custom<Tree>()
+    class Money {
+      readonly amount = 1
+      plus = () => this
+    }
+    const good = [
+      z.object({ a: z.string().brand<'A'>(), b: z.number().optional(), c: z.array(z.enum(['x'])), d: z.unknown() }),
+      z.union([tree, z.json(), z.any(), z.null(), z.record(z.string(), z.tuple([z.literal(1), z.boolean()]))]),
+      z.date().transform((date) => date.toISOString()),
+      z.undefined(),
+    ] as const
+    const wrong = () => {
+      for (const [index, input] of good.entries())
+        defineJob({ name: `good ${index}`, input }, (_ctx, payload) => payload)
+      defineJob({ name: 'tree', input: tree, output: tree }, (_ctx, payload) => payload)
+      // @ts-expect-error a Date is not JSON
+      defineJob({ name: 'bad', input: z.object({ since: z.coerce.date() }) }, () => {})
+      // @ts-expect-error a bigint is not JSON
+      defineJob({ name: 'bad', input: z.object({ list: z.array(z.object({ big: z.bigint().optional() })) }) }, () => {})
+      // @ts-expect-error a Map is not JSON
+      defineJob({ name: 'bad', input: z.map(z.string(), z.string()), output: z.object({}) }, () => ({}))
+      // @ts-expect-error an object with methods is not JSON
+      defineJob({ name: 'bad', input: z.instanceof(Money) }, () => {})
+      // @ts-expect-error nor may an output be a Date
+      bench.open().defineJob({ name: 'bad', input: z.object({}), output: z.date() }, () => new Date())
+    }
+    expect(wrong).toBeTypeOf('function')
+    expectTypeOf<Storable<Tree>>().toExtend<Tree>()
+    expectTypeOf<Storable<{ at: Date }>['at']>().toExtend<NotStorable<string>>()
   })
 
   it('refuse what is wrong before it runs', () => {

@@ -58,19 +58,19 @@ function write(value: unknown, depth: number): Json {
       return value ? 'true' : 'false'
     case 'number':
       if (Number.isFinite(value)) return String(value === 0 ? 0 : value)
-      throw new Flaw(`${value} is not a JSON number`)
+      throw new Flaw(`${value} is not a JSON number. Leave it out, or store null or text.`)
     case 'object':
       if (value === null) return 'null'
       if (depth >= MAX_DEPTH) throw new Flaw(`is nested deeper than ${MAX_DEPTH} levels, or cyclic`)
       return Array.isArray(value) ? writeArray(value, depth) : writeObject(value, depth)
     default:
-      throw new Flaw(`a value of type ${typeof value} cannot be stored as JSON`)
+      throw new Flaw(`a value of type ${typeof value} cannot be stored as JSON${remedyFor(typeof value)}`)
   }
 }
 
 function writeArray(array: readonly unknown[], depth: number): Json {
   if (!isPlain(Object.getPrototypeOf(array)))
-    throw new Flaw(`an instance of ${nameOfClass(array)} cannot be stored as JSON`)
+    throw new Flaw(`an instance of ${nameOfClass(array)} cannot be stored as JSON${remedyFor(nameOfClass(array))}`)
   if (Object.keys(array).length > array.length) throw new Flaw('is a list with properties of its own')
   let text = '['
   for (let index = 0; index < array.length; index++) {
@@ -88,7 +88,7 @@ function writeArray(array: readonly unknown[], depth: number): Json {
 function writeObject(object: object, depth: number): Json {
   const prototype: unknown = Object.getPrototypeOf(object)
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-    throw new Flaw(`an instance of ${nameOfClass(object)} cannot be stored as JSON`)
+    throw new Flaw(`an instance of ${nameOfClass(object)} cannot be stored as JSON${remedyFor(nameOfClass(object))}`)
   }
   if (Object.getOwnPropertySymbols(object).length > 0) throw new Flaw('has a symbol as a key')
   let text = '{'
@@ -109,6 +109,19 @@ function writeObject(object: object, depth: number): Json {
 function isPlain(prototypeOfArray: unknown): boolean {
   const root: unknown = prototypeOfArray === null ? null : Object.getPrototypeOf(prototypeOfArray)
   return root !== null && Object.getPrototypeOf(root) === null
+}
+
+const REMEDIES: ReadonlyMap<string, string> = new Map([
+  ['Date', 'Store its ISO text, date.toISOString(), and make the Date where it is used'],
+  ['Map', 'Store its entries, [...map], and make the Map where it is used'],
+  ['Set', 'Store its items, [...set], and make the Set where it is used'],
+  ['bigint', 'Store it as text, and make the bigint where it is used'],
+  ['function', 'Leave it out'],
+  ['symbol', 'Leave it out'],
+])
+
+function remedyFor(kind: string): string {
+  return `. ${REMEDIES.get(kind) ?? 'Store the plain values that it is made of'}.`
 }
 
 function nameOfClass(object: object): string {

@@ -1,5 +1,5 @@
 import { createDurably as createOnStorage, InvalidOptionError } from '@coji/durably-core'
-import type { Durably, DurablyOptions, JobHandle, JobOptions, Plugin, StandardSchema } from '@coji/durably-core'
+import type { Durably, DurablyOptions, JobHandle, JobOptions, Plugin, StorableSchema } from '@coji/durably-core'
 import type { DurablyDatabase, KyselyStorage } from '@coji/durably-storage-kysely'
 import type { Kysely, Transaction } from 'kysely'
 import type { SqlJobContext } from './sql-job-context'
@@ -16,7 +16,7 @@ export interface SqlDurably<DB = DurablyDatabase> extends Durably {
   readonly storage: KyselyStorage<DB>
   transaction<T>(body: (transaction: Transaction<DB>) => Promise<T>): Promise<T>
   defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
-    options: JobOptions<TName, TInput, TPayload> & { readonly output: StandardSchema<TReturned, TOutput> },
+    options: JobOptions<TName, TInput, TPayload> & { readonly output: StorableSchema<TReturned, TOutput> },
     execute: (ctx: SqlJobContext<DB>, payload: TPayload) => TReturned | Promise<TReturned>,
   ): JobHandle<TName, TInput, TOutput>
   defineJob<TName extends string, TInput, TPayload, TOutput>(

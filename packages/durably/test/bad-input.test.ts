@@ -50,11 +50,11 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
     cyclic['self'] = cyclic
     const cases: [unknown, RegExp][] = [
       [{ at: new Date() }, /^The payload of job "any" at at: an instance of Date cannot/],
-      [{ list: [1, { n: 1n }] }, /at list\[1\]\.n: .*bigint cannot be stored as JSON$/],
-      [{ n: Number.NaN }, /at n: NaN is not a JSON number$/],
+      [{ list: [1, { n: 1n }] }, /at list\[1\]\.n: .*bigint cannot be stored as JSON\. Store it as text/],
+      [{ n: Number.NaN }, /at n: NaN is not a JSON number\. /],
       [{ m: new Map() }, /at m: an instance of Map cannot/],
       [{ price: new Money() }, /at price: an instance of Money cannot/],
-      [() => 1, /: .*function cannot be stored as JSON$/],
+      [() => 1, /: .*function cannot be stored as JSON\. Leave it out\.$/],
       [cyclic, /nested deeper than 64 levels, or cyclic$/],
     ]
     for (const [payload, message] of cases) {
@@ -173,7 +173,10 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
   it('a result of a step or job that cannot be stored fails the run and is not stored', async () => {
     const durably = await openMigrated(dialect(newFile()))
     const ofStep = await failure(durably, (ctx) => ctx.run('now', () => ({ at: new Date() })))
-    expect(ofStep.error).toBe('The output of step "now" at at: an instance of Date cannot be stored as JSON')
+    expect(ofStep.error).toBe(
+      'The output of step "now" at at: an instance of Date cannot be stored as JSON. ' +
+        'Store its ISO text, date.toISOString(), and make the Date where it is used.',
+    )
     expect(ofStep.steps).toMatchObject([{ name: 'now', status: 'failed', output: undefined }])
     const other = await openMigrated(dialect(newFile()))
     const large = await failure(other, (ctx) => ctx.run('large', () => 'x'.repeat(1024 * 1024)))

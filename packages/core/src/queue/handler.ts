@@ -5,6 +5,7 @@ import {
   type JobDefinition,
   type JobOptions,
   type StandardSchema,
+  type StorableSchema,
   type StepLog,
 } from '../index'
 import type { RetryDelay } from './options'
@@ -27,7 +28,7 @@ export interface TaskContext {
 export interface TaskOptions<TInput = unknown, TPayload = TInput>
   extends Pick<JobOptions<string, TInput, TPayload>, 'concurrency' | 'rateLimit'> {
   /** Any Standard Schema. `enqueue` refuses what it refuses; the handler gets what it parsed. */
-  readonly schema?: StandardSchema<TInput, TPayload> | undefined
+  readonly schema?: StorableSchema<TInput, TPayload> | undefined
   /** Milliseconds after which an attempt is given up, whether its handler has settled or not. Default: never. */
   readonly timeout?: number | undefined
   /** Default: the queue's. */

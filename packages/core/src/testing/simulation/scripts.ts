@@ -75,7 +75,7 @@ export interface ScriptChild {
   readonly name: string
   readonly job: ScriptedJobName
   readonly script: Script
-  readonly options?: ChildOptions
+  readonly options?: Omit<ChildOptions, 'runAt'> & { readonly runAt?: string }
   readonly caught?: boolean
 }
 
