@@ -1,6 +1,7 @@
 import type { JobDefinition } from './define-job'
 import type { Clock } from './environment'
 import { InvalidOptionError } from './errors'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { RateWindow, type RateLimit } from './rate-window'
 
 /** What one claim may ask for. */
@@ -121,6 +122,8 @@ export class Admission {
   }
 }
 
+const RATE_LIMIT: OptionNames<RateLimit> = { max: true, per: true }
+
 /** Checked where the job is defined: a mistake must not wait for the first run. */
 export function requireJobLimits(
   { concurrency, rateLimit }: { readonly concurrency: number | undefined; readonly rateLimit: RateLimit | undefined },
@@ -131,6 +134,7 @@ export function requireJobLimits(
   if (typeof rateLimit !== 'object' || rateLimit === null) {
     throw new InvalidOptionError(`${what}: rateLimit must be { max, per }, runs and milliseconds.`)
   }
+  refuseUnknownOptions(`${what}: rateLimit`, rateLimit, RATE_LIMIT)
   const { max, per } = rateLimit
   requireCount(max, `${what}: rateLimit.max`)
   if (!(Number.isFinite(per) && per > 0)) {

@@ -2,6 +2,7 @@ import { recorded, type Engine } from './engine'
 import { describeError } from './describe-error'
 import { ConflictError, InvalidOptionError, NotFoundError, ParkedError, refuseBadText } from './errors'
 import type { EventInput } from './events'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { ENDED_STATUSES, LIFECYCLE, type EndedStatus } from './lifecycle'
 import { toRun, type Run } from './run'
 import { capability, listOf } from './runs'
@@ -95,12 +96,14 @@ export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCo
       )
       return toRun(run)
     },
-    async signal(id, name, ...[payload, { dedupeKey } = {}]) {
+    async signal(id, name, ...[payload, options = {}]) {
       const signals = capability(storage, 'signals', 'signal()')
       if (typeof id !== 'string') throw NotFoundError.run(String(id))
       if (typeof name !== 'string' || name === '')
         throw new InvalidOptionError('signal() needs the name of the signal.')
       refuseBadText('The name of a signal', name)
+      refuseUnknownOptions('signal()', options, SIGNAL_OPTIONS)
+      const { dedupeKey } = options
       refuseBadText('dedupeKey', dedupeKey)
       const text = encodeValue(payload, `The payload of signal "${name}"`)
       const event = { type: 'run:signal', runId: id, signalName: name } as const
@@ -197,18 +200,17 @@ function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string
   return LIFECYCLE[kind === 'park' ? 'parkPending' : kind].from
 }
 
-const PURGE_OPTIONS: readonly string[] = [
-  'olderThan',
-  'status',
-  'jobName',
-  'tenant',
-  'keepNewest',
-] satisfies (keyof PurgeOptions)[]
+const SIGNAL_OPTIONS: OptionNames<SignalOptions> = { dedupeKey: true }
+const PURGE_OPTIONS: OptionNames<PurgeOptions> = {
+  olderThan: true,
+  status: true,
+  jobName: true,
+  tenant: true,
+  keepNewest: true,
+}
 
-/** Strict, because what it lets through is gone. */
 function toPurge(options: PurgeOptions): PurgeParams {
-  const unknown = Object.keys(options).find((key) => !PURGE_OPTIONS.includes(key))
-  if (unknown !== undefined) throw new InvalidOptionError(`purge() knows no option "${unknown}".`)
+  refuseUnknownOptions('purge()', options, PURGE_OPTIONS)
   const { olderThan, status, jobName, tenant, keepNewest } = options
   if (olderThan !== undefined && !isAge(olderThan)) {
     throw new InvalidOptionError(

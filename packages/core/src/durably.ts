@@ -4,14 +4,17 @@ import { createBreath } from './breath'
 import { runTransaction } from './caller-transaction'
 import { createRunCommands, type RunCommands } from './commands'
 import type { JobContext } from './context'
+import type { JobDeclaration } from './declare-job'
 import { defineJob, type JobDefinition, type JobOptions } from './define-job'
 import { announceTrouble, type Engine, type Trouble } from './engine'
 import { createEnvironment } from './environment'
-import { ClosedError, DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
+import { ClosedError, InvalidOptionError, NotFoundError } from './errors'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { onRejection } from './guarded'
 import { createJobHandle, type JobHandle } from './job-handle'
-import { refuseBadLease, resolveOptions, type DurablyOptions } from './options'
+import { addJobs, jobOf } from './known-jobs'
+import { refuseUnknownOptions } from './known-options'
+import { refuseBadLease, requireDurablyOptions, resolveOptions, type DurablyOptions } from './options'
 import { createPatience } from './patience'
 import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } from './plugin'
 import { createReporter } from './reporter'
@@ -19,6 +22,7 @@ import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
 import type { StorableSchema } from './storable'
 import type { RunCommand, RunRecord, Storage } from './storage'
+import type { JobRef } from './step-trigger'
 import { createSubscriptions, type RunSubscriptions } from './subscribe'
 import { TailReader } from './tail-reader'
 import { handled } from './open-calls'
@@ -40,26 +44,39 @@ export interface Health {
 }
 
 /** Jobs by the keys under which `register` gives their handles. */
-export type JobRecord = Readonly<Record<string, JobDefinition>>
+export type JobRecord = Readonly<Record<string, JobDeclaration>>
 
 /** The handle of each job, under its key. */
 export type Handles<TJobs extends JobRecord> = {
-  readonly [Key in keyof TJobs]: TJobs[Key] extends JobDefinition<infer TName, infer TInput, infer TOutput>
+  readonly [Key in keyof TJobs]: TJobs[Key] extends JobDeclaration<infer TName, infer TInput, infer TOutput>
     ? JobHandle<TName, TInput, TOutput>
     : never
 }
 
 /** The part of an instance that servers hand out: nothing of other tenants can be read or changed through it. */
-export interface ScopedDurably extends RunReads, RunCommands, RunSubscriptions {
+export interface ScopedDurably
+  extends RunReads,
+    RunCommands,
+    RunSubscriptions,
+    RunTriggers<Omit<TriggerOptions, 'tenant'>> {}
+
+/** Triggering jobs that need not be executed, nor registered, here. */
+export interface RunTriggers<TOptions> {
+  /** As `trigger` of the job's handle. */
   trigger<TInput, TOutput>(
-    job: Pick<JobDefinition<string, TInput, TOutput>, 'name' | 'types'>,
+    job: JobRef<TInput, TOutput>,
     payload: TInput,
-    options?: Omit<TriggerOptions, 'tenant'>,
+    options?: TOptions,
   ): Promise<TriggeredRun<TOutput>>
+  /**
+   * A job by its name. One that is not registered here has no schema: its payload is stored as it is, its run without
+   * the job's `timeout` and `version`, and whoever executes it gets what was given.
+   */
+  trigger(jobName: string, payload?: unknown, options?: TOptions): Promise<TriggeredRun>
 }
 
 /** One instance: jobs, a worker, and access to the database. */
-export interface Durably extends RunReads, RunCommands, RunSubscriptions {
+export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions> {
   /** Creates or updates the tables. Call it at each start; many processes may at once. */
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
@@ -71,7 +88,7 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions {
     options: JobOptions<TName, TInput, TPayload> & { readonly output?: undefined },
     execute: (ctx: JobContext, payload: TPayload) => TOutput | Promise<TOutput>,
   ): JobHandle<TName, TInput, TOutput>
-  /** Registers jobs defined as values; returns their handles under the same keys. */
+  /** Registers jobs defined, or only declared, as values; returns their handles under the same keys. */
   register<TJobs extends JobRecord>(jobs: TJobs): Handles<TJobs>
   /** Starts executing runs. Returns at once; trouble goes to `worker:error`. */
   start(): void
@@ -112,6 +129,7 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions {
 
 /** Creates an instance on a storage. It does nothing until `migrate()`, `start()` or a trigger. */
 export function createDurably(options: DurablyOptions): Durably {
+  requireDurablyOptions(options)
   const reporter = createReporter(options.logger === undefined ? console : options.logger)
   const engine = createEngine(options, reporter.report)
   const worker = new Worker(engine)
@@ -132,15 +150,17 @@ export function createDurably(options: DurablyOptions): Durably {
   })
   const all = access()
   const register = <TJobs extends JobRecord>(jobs: TJobs) => {
-    addJobs(engine.jobs, Object.values(jobs))
-    const handleOf = (job: JobDefinition) =>
-      createJobHandle({ job, trigger, waits, getRun: all.getRun, getRuns: all.getRuns })
+    addJobs(engine, Object.values(jobs))
+    const refuseInJob = (call: string) => worker.refuseInJob(call)
+    const handleOf = (job: JobDeclaration) =>
+      createJobHandle({ job, trigger, waits, refuseInJob, getRun: all.getRun, getRuns: all.getRuns })
     return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
   }
 
   const durably: Durably = {
     ...all,
     storage: engine.storage,
+    trigger: triggerOf(engine, trigger),
     migrate: () => engine.storage.migrate(),
     defineJob: ((...definition: Parameters<typeof defineJob>) =>
       register({ job: defineJob(...definition) }).job) as Durably['defineJob'],
@@ -158,10 +178,7 @@ export function createDurably(options: DurablyOptions): Durably {
       return worker.drain(drainOptions)
     },
     transaction: (body) => runTransaction({ engine, body, isClosed, onCommitted: () => worker.wake(true) }),
-    async recover({ workerId }) {
-      if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
-      return (await worker.recoverFrom(workerId)).length
-    },
+    recover: async (named) => (await worker.recoverFrom(deadWorkerIn(named))).length,
     health: () => healthOf(engine, worker),
     close() {
       closing ??= closeAll({ engine, worker, lead, waits, tails, before: [disconnect, ...uninstalls.reverse()] })
@@ -176,13 +193,26 @@ export function createDurably(options: DurablyOptions): Durably {
       if (typeof uninstall === 'function') uninstalls.push(uninstall)
       return durably
     },
-    scoped({ tenant }) {
-      // A session without a tenant must not see everybody's runs.
-      if (typeof tenant !== 'string') throw new InvalidOptionError('scoped() needs a tenant that is a string.')
-      return { ...access(tenant), trigger: scopedTrigger({ engine, tenant, trigger }) }
+    scoped(scope) {
+      const tenant = tenantIn(scope)
+      return { ...access(tenant), trigger: triggerOf(engine, trigger, { tenant }) }
     },
   }
   return durably
+}
+
+function deadWorkerIn(options: Parameters<Durably['recover']>[0]): string {
+  refuseUnknownOptions('recover()', options, { workerId: true })
+  const { workerId } = options
+  if (typeof workerId === 'string' && workerId !== '') return workerId
+  throw new InvalidOptionError('recover() needs a workerId.')
+}
+
+function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
+  refuseUnknownOptions('scoped()', scope, { tenant: true })
+  // A session without a tenant must not see everybody's runs.
+  if (typeof scope.tenant !== 'string') throw new InvalidOptionError('scoped() needs a tenant that is a string.')
+  return scope.tenant
 }
 
 function healthOf({ options, admission, trouble }: Engine, worker: Worker): Health {
@@ -202,20 +232,12 @@ function createPauses(engine: Engine, worker: Worker): Pick<Durably, 'pauseJob' 
 
 function registered({ jobs }: Engine, jobName: string): JobDefinition {
   const job = jobs.get(jobName)
-  if (job === undefined) throw new NotFoundError(`There is no job "${jobName}" on this instance.`)
+  if (job === undefined) throw noJob(jobName)
   return job
 }
 
-/** All of them or none. */
-function addJobs(known: Map<string, JobDefinition>, jobs: readonly JobDefinition[]): void {
-  const added = new Map<string, JobDefinition>()
-  for (const job of jobs) {
-    if (typeof job?.execute !== 'function') throw new InvalidOptionError('register() needs jobs made by defineJob().')
-    const other = known.get(job.name) ?? added.get(job.name) ?? job
-    if (other !== job) throw new DuplicateJobError(job.name)
-    added.set(job.name, job)
-  }
-  for (const [name, job] of added) known.set(name, job)
+function noJob(jobName: unknown): NotFoundError {
+  return new NotFoundError(`There is no job "${String(jobName)}" on this instance.`)
 }
 
 const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const
@@ -317,15 +339,14 @@ function tellWorker(worker: Worker, kind: RunCommand['kind'], run: RunRecord): v
   else if (run.status === 'pending') worker.wake()
 }
 
-interface ScopedTriggerParams {
-  readonly engine: Engine
-  readonly tenant: string
-  readonly trigger: (items: readonly TriggerItem[]) => Promise<TriggeredRun[]>
-}
+type Trigger = (items: readonly TriggerItem[]) => Promise<TriggeredRun[]>
 
-function scopedTrigger({ engine, tenant, trigger }: ScopedTriggerParams): ScopedDurably['trigger'] {
-  return async (job, payload, options) => {
-    const [run] = await trigger([{ job: registered(engine, job.name), payload, options: { ...options, tenant } }])
+/** `fixed` are the options that the caller cannot choose. */
+function triggerOf(engine: Engine, trigger: Trigger, fixed?: Pick<TriggerOptions, 'tenant'>): Durably['trigger'] {
+  return async (given: string | { readonly name: string }, payload?: unknown, options: TriggerOptions = {}) => {
+    const job = jobOf(engine, given)
+    if (job === null) throw noJob(Object(given).name)
+    const [run] = await trigger([{ job, payload, options: fixed === undefined ? options : { ...options, ...fixed } }])
     return run as TriggeredRun<never>
   }
 }
@@ -339,6 +360,7 @@ function createEngine(options: DurablyOptions, reportError: Engine['reportError'
     environment,
     options: resolveOptions(options, environment),
     jobs,
+    declared: new Map(),
     admission: new Admission(jobs, environment.clock),
     plugins: createPlugins(),
     bodyScope,

@@ -1,6 +1,7 @@
 import type { Admission } from './admission'
 import type { BodyScope } from './body-scope'
 import type { OpenTransactions } from './caller-transaction'
+import type { JobDeclaration } from './declare-job'
 import type { JobDefinition } from './define-job'
 import { toInstant, type Environment } from './environment'
 import { describeError } from './describe-error'
@@ -35,6 +36,8 @@ export interface Engine {
   readonly environment: Environment
   readonly options: EngineOptions
   readonly jobs: Map<string, JobDefinition>
+  /** Jobs that this instance triggers and reads, and does not execute unless they are among `jobs` too. */
+  readonly declared: Map<string, JobDeclaration>
   readonly admission: Admission
   readonly plugins: Plugins
   readonly events: Emitter

@@ -52,8 +52,8 @@ export function refuseBadText(what: string, text: unknown): void {
 }
 
 export function refuseBadDuration(what: string, ms: number | undefined): void {
-  if (ms === undefined || ms >= 0) return
-  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${ms}.`)
+  if (ms === undefined || (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY)) return
+  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
 }
 
 /** A value that JSON would change or cannot carry. */

@@ -51,7 +51,10 @@ async function explainPending(engine: Engine, run: RunRecord): Promise<string> {
   if (holders.length >= run.concurrencyLimit) {
     return `waits for its concurrency key "${run.concurrencyKey}", which ${holders.join(', ')} ${holders.length === 1 ? 'has' : 'have'}.`
   }
-  if (!engine.jobs.has(run.jobName)) return 'waits for a worker that knows the job: this process does not.'
+  if (!engine.jobs.has(run.jobName)) {
+    const here = engine.declared.has(run.jobName) ? 'it is only declared here' : 'this process does not know it'
+    return `waits for a worker that has the job: ${here}.`
+  }
   if (engine.admission.isPaused(run.jobName)) return 'is due; this process has paused its job.'
   if (!engine.admission.hasRoom(run.jobName)) {
     return 'is due and waits for its job to have room again: concurrency or rateLimit of the job is used up here.'

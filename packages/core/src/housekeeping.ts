@@ -120,7 +120,7 @@ export class Housekeeping {
   }
 
   async #inspect(): Promise<void> {
-    const { jobs, events } = this.#engine
+    const { jobs, declared, events } = this.#engine
     const couldClaim = this.#mayClaim
     try {
       await ask(this.#engine, async (storage) => storage.checkSchema?.())
@@ -132,7 +132,8 @@ export class Housekeeping {
     if (!couldClaim) this.#onRunnable()
     const { unknownJobs } = await ask(this.#engine, (storage) => storage.nextDue([...jobs.keys()]))
     for (const jobName of unknownJobs) {
-      if (this.#reportedJobs.has(jobName)) continue
+      // Of a declared job it is known that others execute it.
+      if (this.#reportedJobs.has(jobName) || declared.has(jobName)) continue
       this.#reportedJobs.add(jobName)
       events.emit({ type: 'job:unknown', jobName })
     }

@@ -12,6 +12,7 @@ export type { JobContext } from './context'
 export type { Trouble } from './engine'
 export type { ChildOptions, ChildRun, JobRef } from './step-trigger'
 export type { WaitForOptions } from './step-wait'
+export { declareJob, type JobDeclaration, type JobDeclarationOptions } from './declare-job'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export { CRASH_BACKOFF, isSuspect, recoveryOf, SUSPECT_FROM, type LostRun, type Recovery } from './crashes'
 export {
@@ -20,6 +21,7 @@ export {
   type Handles as JobHandles,
   type Health,
   type JobRecord,
+  type RunTriggers,
   type ScopedDurably,
 } from './durably'
 export {
@@ -70,6 +72,7 @@ export type {
   StepFailEvent,
   StepStartEvent,
 } from './events'
+export { refuseUnknownOptions, type OptionNames } from './known-options'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
 export {
   ENDED_STATUSES,

@@ -1,10 +1,11 @@
-import type { JobDefinition } from './define-job'
-import { CancelledError, NotFoundError, RunFailedError } from './errors'
+import type { JobDeclaration } from './declare-job'
+import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError } from './errors'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { CompletedRun, Run, TriggeredRun } from './run'
 import { toRun } from './run'
 import type { RunFilter } from './runs'
-import type { TriggerItem, TriggerOptions } from './trigger'
-import type { WaitOptions, Waits } from './waits'
+import { TRIGGER_OPTIONS, type TriggerItem, type TriggerOptions } from './trigger'
+import { refuseBadWait, WAIT_OPTIONS, type WaitOptions, type Waits } from './waits'
 
 /** One run of a batch. */
 export interface BatchTriggerInput<TInput> {
@@ -25,10 +26,11 @@ export interface JobHandle<TName extends string = string, TInput = unknown, TOut
   trigger(payload: TInput, options?: TriggerOptions): Promise<TriggeredRun<TOutput>>
   /**
    * Triggers and waits for the end. Rejects with `RunFailedError`, `CancelledError`, or `TimeoutError` after
-   * `timeout` ms of waiting, when the run goes on. Inside a job it holds the job's slot, which the other run may need.
+   * `timeout` ms of waiting, when the run goes on. Inside a job use `ctx.trigger` and `ctx.wait`: this one would hold
+   * the slot that the other run may need.
    */
   triggerAndWait(payload: TInput, options?: TriggerOptions & WaitOptions): Promise<RunOutput<TOutput>>
-  /** Waits for a run triggered before, here or elsewhere. */
+  /** Waits for a run triggered before, here or elsewhere. Inside a job use `ctx.wait`. */
   wait(id: string, options?: WaitOptions): Promise<RunOutput<TOutput>>
   /** All runs or none, in one transaction; the answers are in the order of the items. */
   batchTrigger(items: readonly BatchTriggerInput<TInput>[]): Promise<TriggeredRun<TOutput>[]>
@@ -38,14 +40,19 @@ export interface JobHandle<TName extends string = string, TInput = unknown, TOut
 }
 
 export interface JobHandleParams {
-  readonly job: JobDefinition
+  readonly job: JobDeclaration
   readonly trigger: (items: readonly TriggerItem[]) => Promise<TriggeredRun[]>
   readonly waits: Waits
+  /** Throws where waiting for another run would hold the slot of a run. */
+  readonly refuseInJob: (call: string) => void
   readonly getRun: (id: string) => Promise<Run | null>
   readonly getRuns: (filter: RunFilter) => Promise<Run[]>
 }
 
-export function createJobHandle({ job, trigger, waits, getRun, getRuns }: JobHandleParams): JobHandle {
+const TRIGGER_AND_WAIT_OPTIONS = { ...TRIGGER_OPTIONS, ...WAIT_OPTIONS }
+const BATCH_ITEM: OptionNames<BatchTriggerInput<unknown>> = { payload: true, options: true }
+
+export function createJobHandle({ job, trigger, waits, refuseInJob, getRun, getRuns }: JobHandleParams): JobHandle {
   async function waitFor(id: string, options: WaitOptions): Promise<RunOutput<unknown>> {
     const { output } = completed(toRun(await waits.untilEnded(id, options)))
     return { id, output }
@@ -54,20 +61,34 @@ export function createJobHandle({ job, trigger, waits, getRun, getRuns }: JobHan
     const [run] = await trigger([{ job, payload, options }])
     return run as TriggeredRun
   }
+  function toItem(item: BatchTriggerInput<unknown>): TriggerItem {
+    refuseUnknownOptions('An item of batchTrigger()', item, BATCH_ITEM)
+    const { payload, options = {} } = item
+    return { job, payload, options }
+  }
   return {
     name: job.name,
     trigger: (payload, options = {}) => triggerOne(payload, options),
-    async triggerAndWait(payload, { timeout, signal, ...options } = {}) {
-      signal?.throwIfAborted()
+    async triggerAndWait(payload, given = {}) {
+      refuseUnknownOptions('triggerAndWait()', given, TRIGGER_AND_WAIT_OPTIONS)
+      const { timeout, signal, ...options } = given
+      refuseBadWait({ timeout, signal })
+      refuseInJob('triggerAndWait()')
       const { id } = await triggerOne(payload, options)
       return waitFor(id, { timeout, signal })
     },
     async wait(id, options = {}) {
+      refuseUnknownOptions('wait()', options, WAIT_OPTIONS)
+      refuseBadWait(options)
+      refuseInJob('wait()')
       const run = await getRun(id)
       if (run?.jobName !== job.name) throw NotFoundError.run(id)
       return waitFor(id, options)
     },
-    batchTrigger: (items) => trigger(items.map(({ payload, options = {} }) => ({ job, payload, options }))),
+    async batchTrigger(items) {
+      if (!Array.isArray(items)) throw new InvalidOptionError('batchTrigger() needs a list of { payload, options }.')
+      return trigger(items.map(toItem))
+    },
     async getRun(id) {
       const run = await getRun(id)
       return run?.jobName === job.name ? run : null

@@ -1,6 +1,7 @@
 import type { EngineOptions } from './engine'
 import type { Environment } from './environment'
 import { InvalidOptionError, refuseBadText } from './errors'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { Logger } from './reporter'
 import type { Storage } from './storage'
 
@@ -23,6 +24,45 @@ export interface DurablyOptions {
   readonly logger?: Logger | null | undefined
   /** Time, ids and chance, for tests. */
   readonly environment?: Partial<Environment> | undefined
+}
+
+const DURABLY_OPTIONS: OptionNames<DurablyOptions> = {
+  storage: true,
+  pollingInterval: true,
+  heartbeatInterval: true,
+  staleThreshold: true,
+  concurrency: true,
+  workerId: true,
+  maxCrashes: true,
+  logger: true,
+  environment: true,
+}
+
+const ENVIRONMENT: OptionNames<Environment> = { clock: true, createId: true, random: true }
+
+/** What no storage can do without. */
+const STORAGE_METHODS: readonly (keyof Storage)[] = [
+  ...(['migrate', 'enqueue', 'claim', 'commit', 'renew', 'recover', 'command', 'purge'] as const),
+  ...(['getRun', 'getRuns', 'getSteps', 'counts', 'nextDue'] as const),
+]
+
+/** Before anything is made of them. */
+export function requireDurablyOptions(options: DurablyOptions): void {
+  refuseUnknownOptions('createDurably()', options, DURABLY_OPTIONS)
+  if (options.environment !== undefined) refuseUnknownOptions('environment', options.environment, ENVIRONMENT)
+  requireStorage(options.storage)
+}
+
+function requireStorage(storage: Storage): void {
+  if (typeof storage !== 'object' || storage === null) {
+    throw new InvalidOptionError(
+      `storage must be a Storage, for example createMemoryStorage() or createKyselyStorage({ dialect }), not ${String(storage)}.`,
+    )
+  }
+  if ('then' in storage) throw new InvalidOptionError('storage is a promise: await it before createDurably().')
+  const missing = STORAGE_METHODS.filter((name) => typeof storage[name] !== 'function')
+  if (missing.length === 0) return
+  throw new InvalidOptionError(`storage is no Storage: it has no ${missing.map((name) => `${name}()`).join(', ')}.`)
 }
 
 export function resolveOptions(options: DurablyOptions, environment: Environment): EngineOptions {

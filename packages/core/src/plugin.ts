@@ -2,6 +2,7 @@ import type { Durably } from './durably'
 import { InvalidOptionError } from './errors'
 import { EVENT_TYPES, type EventType } from './events'
 import { onRejection } from './guarded'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { capability } from './runs'
 import type { Storage } from './storage'
 import type { StopOptions } from './worker'
@@ -142,6 +143,8 @@ export function longer(one: number | undefined, other: number | undefined): numb
   return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other)
 }
 
+const HISTORY: OptionNames<RecordedHistory> = { logs: true, events: true, progress: true, chunks: true }
+
 /** A plugin that cannot work is refused when it is used, not when it is needed. */
 export function requireUsable(storage: Storage, plugin: Plugin): void {
   if (typeof plugin !== 'object' || plugin === null) throw new InvalidOptionError('use() needs a plugin.')
@@ -152,6 +155,7 @@ export function requireUsable(storage: Storage, plugin: Plugin): void {
     }
   }
   if (records === undefined) return
+  refuseUnknownOptions(`records of plugin "${name}"`, records, HISTORY)
   refuseUnknownTypes(plugin.name, records.events)
   if (records.logs === true) capability(storage, 'logs', `Plugin "${name}"`)
   if (recordedTypes(records).size > 0) capability(storage, 'events', `Plugin "${name}"`)

@@ -140,14 +140,16 @@ describe('a run that a body triggers', () => {
   it('knows nothing of that body: its own log lines have no step', async () => {
     const durably = bench.open({ concurrency: 2 })
     const lines = recordEvents(durably, ['log:write'])
+    const childEnded = createGate()
+    durably.on('run:complete', ({ jobName }) => (jobName === 'child' ? childEnded.open() : undefined))
     const child = durably.defineJob({ name: 'child', input: anything }, async (ctx) => {
       ctx.log.info('from the child')
       await ctx.run('own', (step) => step.log.info('from its step'))
     })
     const parent = durably.defineJob({ name: 'parent', input: anything }, (ctx) =>
       ctx.run('a', async () => {
-        const { id } = await child.trigger({})
-        await child.wait(id)
+        await child.trigger({})
+        await childEnded.opened
         ctx.log.info('from the parent')
       }),
     )

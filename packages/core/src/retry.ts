@@ -2,6 +2,7 @@ import { LONGEST_DELAY_MS } from './environment'
 import { brandOf } from './error-brand'
 import { CrashLimitError, InvalidOptionError, PermanentError, RetryAfterError } from './errors'
 import { onRejection } from './guarded'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { RunRecord } from './storage'
 
 /** When what failed is tried again. Without a policy it is not. */
@@ -67,9 +68,13 @@ function delayOf({ delay = {} }: RetryPolicy, { attempt, error, random }: Failed
   return Math.round(random() * Math.min(upTo, from * factor ** (attempt - 1)))
 }
 
+const RETRY_POLICY: OptionNames<RetryPolicy> = { maxAttempts: true, delay: true, countCrashes: true }
+const GROWING_DELAY: OptionNames<GrowingDelay> = { from: true, factor: true, upTo: true }
+
 /** Checked where the policy is given: a mistake must not wait for the first failure. */
 export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPolicy {
-  const { maxAttempts, delay, countCrashes } = policy ?? {}
+  refuseUnknownOptions(`${what}: retry`, policy, RETRY_POLICY)
+  const { maxAttempts, delay, countCrashes } = policy
   if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
     throw new InvalidOptionError(`${what}: retry.maxAttempts must be an integer from 1, not ${String(maxAttempts)}.`)
   }
@@ -77,10 +82,11 @@ export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPoli
     throw new InvalidOptionError(`${what}: retry.countCrashes must be true or false, not ${String(countCrashes)}.`)
   }
   if (typeof delay === 'function' || delay === undefined) return policy
-  const times = typeof delay === 'number' ? { delay } : delay
-  if (typeof times !== 'object' || times === null) {
+  if (typeof delay !== 'number' && (typeof delay !== 'object' || delay === null)) {
     throw new InvalidOptionError(`${what}: retry.delay must be a number, an object or a function.`)
   }
+  if (typeof delay === 'object') refuseUnknownOptions(`${what}: retry.delay`, delay, GROWING_DELAY)
+  const times = typeof delay === 'number' ? { delay } : delay
   for (const [name, value] of Object.entries(times)) {
     if (value === undefined || (Number.isFinite(value) && value >= 0)) continue
     throw new InvalidOptionError(`${what}: ${name} of retry must be a number from 0, not ${String(value)}.`)

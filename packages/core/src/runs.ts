@@ -1,6 +1,7 @@
 import type { Engine } from './engine'
 import { CapabilityMissingError, InvalidOptionError } from './errors'
 import { explainRun } from './explain'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { RUN_STATUSES, type RunStatus } from './lifecycle'
 import { toRun, toStep, type Run, type Step } from './run'
 import { toCursor } from './run-cursor'
@@ -57,6 +58,17 @@ export interface RunReads {
   explain(id: string): Promise<string>
 }
 
+const COUNT_FILTER: OptionNames<CountFilter> = { jobName: true, tenant: true }
+const RUN_FILTER: OptionNames<RunFilter> = {
+  ...COUNT_FILTER,
+  status: true,
+  waitsForRetry: true,
+  labels: true,
+  limit: true,
+  cursor: true,
+}
+const PAGE: OptionNames<PageOptions<unknown>> = { after: true, limit: true }
+
 /** `tenant` limits everything to it, whatever a filter says. */
 export function createRunReads(engine: Engine, tenant?: string): RunReads {
   const { storage } = engine
@@ -68,6 +80,7 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
       return run === null ? null : toRun(run)
     },
     async getRuns(filter = {}) {
+      refuseUnknownOptions('getRuns()', filter, RUN_FILTER)
       const query = { ...toQuery(filter), ...scope }
       const { cursor } = filter
       const place = cursor === undefined ? {} : { cursor: await toCursor(storage, cursor, query) }
@@ -78,17 +91,18 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
     },
     async getLogs(id, page = {}) {
       const group = capability(storage, 'logs', 'getLogs()')
-      const logs = isId(id) ? await group.getLogs(id, { ...toPage(page), ...scope }) : []
+      const logs = isId(id) ? await group.getLogs(id, { ...toPage('getLogs()', page), ...scope }) : []
       return logs.map((log) => ({ ...log, data: decodeValue(log.data) }))
     },
     async getEvents(id, page = {}) {
       const group = capability(storage, 'events', 'getEvents()')
       const run = await find(id)
       if (run === null) return []
-      const events = await group.getEvents(id, { ...toPage(page), ...scope })
+      const events = await group.getEvents(id, { ...toPage('getEvents()', page), ...scope })
       return (await withLogs(storage, events)).map((event) => toStoredEvent(event, run))
     },
     async counts(filter = {}) {
+      refuseUnknownOptions('counts()', filter, COUNT_FILTER)
       return storage.counts({ ...toCountQuery(filter), ...scope })
     },
     async explain(id) {
@@ -141,7 +155,9 @@ export function listOf<T>(oneOrMany: T | readonly T[]): readonly T[] {
   return Array.isArray(oneOrMany) ? (oneOrMany as readonly T[]) : [oneOrMany as T]
 }
 
-function toPage<TCursor>({ after, limit }: PageOptions<TCursor>) {
+function toPage<TCursor>(call: string, page: PageOptions<TCursor>) {
+  refuseUnknownOptions(call, page, PAGE)
+  const { after, limit } = page
   return {
     ...(after !== undefined && { after }),
     ...(limit !== undefined && { limit: refuseBadLimit(limit) }),

@@ -3,6 +3,7 @@ import { isWatched } from './engine'
 import { describeError, describeFailure } from './describe-error'
 import { InterruptedError, InvalidOptionError, TimeoutError } from './errors'
 import type { EventInput } from './events'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { requireRetryPolicy, retryDelayMs, type RetryPolicy } from './retry'
 import { countFailure, recordFailure, replayFailure } from './step-failure'
 import { checkpointOf, commitRow, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, rowOf } from './step-row'
@@ -200,8 +201,12 @@ async function recordFailureAndWait(call: StepCall, error: unknown, delayMs: num
   return next
 }
 
-function requireStepOptions(name: string, { once, retry, timeout }: RunStepOptions): void {
+const STEP_OPTIONS: OptionNames<RunStepOptions> = { once: true, retry: true, timeout: true }
+
+function requireStepOptions(name: string, options: RunStepOptions): void {
   const step = `Step "${name}"`
+  refuseUnknownOptions(step, options, STEP_OPTIONS)
+  const { once, retry, timeout } = options
   if (retry !== undefined) requireRetryPolicy(retry, step)
   if (retry?.countCrashes === true) {
     throw new InvalidOptionError(`${step}: retry.countCrashes is for jobs; what a lost worker was at is not recorded.`)

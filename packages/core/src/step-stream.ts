@@ -3,6 +3,7 @@ import { handled } from './open-calls'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import { unlessAborted } from './interruption'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { idsOf, startedWrite } from './step-row'
 import { runStep, type RunStepOptions, type StepCall } from './step-run'
 import type { StepTools } from './step-tools'
@@ -23,6 +24,8 @@ export type StreamTools = Omit<StepTools, 'save' | 'checkpoint'>
 /** The function that a stream runs. */
 export type StreamBody<T> = (emit: StreamEmit, step: StreamTools) => T | Promise<T>
 
+const STREAM_OPTIONS: OptionNames<StreamOptions> = { retry: true, timeout: true }
+
 const MAX_CHUNK_BYTES = 256 * 1024
 
 /** In the place of a checkpoint: an earlier start of the stream has emitted something. */
@@ -35,6 +38,7 @@ export interface StreamParams extends CtxCall {
 
 /** `ctx.stream`: a step that tells what it does while it does it. */
 export function streamStep<T>({ options, body, ...ctxCall }: StreamParams): Promise<T> {
+  refuseUnknownOptions(`ctx.stream("${ctxCall.name}")`, options, STREAM_OPTIONS)
   const { retry, timeout } = options
   return runStep({
     ...ctxCall,

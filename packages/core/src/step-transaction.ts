@@ -1,5 +1,6 @@
 import type { CtxCall } from './ctx-call'
 import { InvalidOptionError } from './errors'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { RetryPolicy } from './retry'
 import { capability } from './runs'
 import { runStep, type StepCall, type StoredResult } from './step-run'
@@ -22,6 +23,8 @@ export type TransactionTools = Omit<StepTools, 'save' | 'checkpoint'>
 /** Writes rows of the application. It awaits nothing but the transaction. */
 export type TransactionBody<T, Trx> = (transaction: Trx, step: TransactionTools) => T | Promise<T>
 
+const TRANSACTION_OPTIONS: OptionNames<TransactionOptions> = { retry: true, timeout: true }
+
 const TIMEOUT_MS = 5000
 /** Platforms fire timers that are longer at once, and servers know no longer ones. */
 const LONGEST_MS = 2 ** 31 - 1
@@ -42,8 +45,9 @@ export interface AskedTransaction {
 /** `ctx.transaction`: the rows of the body and the result of the step in one transaction. */
 export function transactionStep<T>({ options, body, ...ctxCall }: TransactionParams): Promise<T> {
   const { scope, name } = ctxCall
-  const { retry, timeout: timeoutMs = TIMEOUT_MS } = options
   const what = `ctx.transaction("${name}")`
+  refuseUnknownOptions(what, options, TRANSACTION_OPTIONS)
+  const { retry, timeout: timeoutMs = TIMEOUT_MS } = options
   if (!(timeoutMs > 0 && timeoutMs <= LONGEST_MS)) {
     throw new InvalidOptionError(
       `The timeout of ${what} must be more than 0 ms and at most ${LONGEST_MS} ms, not ${timeoutMs}.`,

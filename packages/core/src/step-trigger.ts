@@ -1,10 +1,12 @@
 import { openCall, type CtxCall } from './ctx-call'
-import type { JobDefinition } from './define-job'
+import type { JobDeclaration } from './declare-job'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import type { JobHandle } from './job-handle'
+import { jobOf } from './known-jobs'
+import { refuseUnknownOptions } from './known-options'
 import { commitRow, elapsedMs, idsOf, newRow } from './step-row'
-import { toNewRun, type TriggerOptions } from './trigger'
+import { toNewRun, TRIGGER_OPTIONS, type TriggerOptions } from './trigger'
 import { decodeValue } from './values'
 
 /** A run that a job triggered, for `ctx.wait`. */
@@ -15,9 +17,9 @@ export interface ChildRun<TOutput = unknown> {
   readonly types?: { readonly output: TOutput }
 }
 
-/** A job as a value, or as a handle of this instance. */
+/** A job as a value, its declaration, or a handle of this instance. */
 export type JobRef<TInput, TOutput> =
-  | Pick<JobDefinition<string, TInput, TOutput>, 'name' | 'types'>
+  | Pick<JobDeclaration<string, TInput, TOutput>, 'name' | 'types'>
   | Pick<JobHandle<string, TInput, TOutput>, 'name' | 'trigger' | 'wait'>
 
 /**
@@ -25,6 +27,8 @@ export type JobRef<TInput, TOutput> =
  * commit of the step, too late for the job to deal with.
  */
 export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict' | 'transaction'>
+
+const { tenant: _tenant, onConflict: _onConflict, transaction: _transaction, ...CHILD_OPTIONS } = TRIGGER_OPTIONS
 
 export interface TriggerStepParams {
   readonly call: CtxCall
@@ -40,7 +44,8 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     const { engine, run } = scope
     const before = scope.recorded.get(name)
     if (before?.status === 'completed') return childOf(job, decodeValue(before.output))
-    const definition = engine.jobs.get(job?.name) ?? definitionIn(job)
+    refuseUnknownOptions(`ctx.trigger("${name}")`, options, CHILD_OPTIONS)
+    const definition = jobOf(engine, job)
     if (definition === null) {
       throw new InvalidOptionError(`ctx.trigger("${name}"): this instance has no job "${String(job?.name)}".`)
     }
@@ -64,8 +69,4 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
 
 function childOf({ name }: { readonly name: string }, id: unknown): ChildRun {
   return { id: String(id), jobName: name }
-}
-
-function definitionIn(job: object): JobDefinition | null {
-  return job !== null && 'execute' in job && 'input' in job ? (job as JobDefinition) : null
 }

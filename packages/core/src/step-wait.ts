@@ -2,6 +2,7 @@ import { openCall, type CtxCall } from './ctx-call'
 import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError, TimeoutError } from './errors'
 import type { EventInput } from './events'
 import { isEnded } from './lifecycle'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { toRun } from './run'
 import { capability } from './runs'
 import { parseWith, type StandardSchema } from './schema'
@@ -126,9 +127,12 @@ export interface WaitForOptions<TPayload = unknown> {
   readonly signal?: string | undefined
 }
 
+const WAIT_FOR_OPTIONS: OptionNames<WaitForOptions> = { schema: true, timeout: true, signal: true }
+
 /** `ctx.waitFor` */
 export function waitForStep<T>(call: CtxCall, options: WaitForOptions<T>): Promise<T> {
   const { scope, name } = call
+  refuseUnknownOptions(`ctx.waitFor("${name}")`, options, WAIT_FOR_OPTIONS)
   const { schema, timeout, signal: waitName = name } = options
   const signals = capability(scope.engine.storage, 'signals', `ctx.waitFor("${name}")`)
   return wait(call, {

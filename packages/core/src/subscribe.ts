@@ -1,5 +1,6 @@
 import type { Engine } from './engine'
 import { HistoryRequiredError, InvalidOptionError, NotFoundError } from './errors'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { isEnded } from './lifecycle'
 import { capability, isId } from './runs'
 import { toStoredEvent, type StoredEvent } from './stored-event'
@@ -33,9 +34,13 @@ export interface RunSubscriptionsParams {
   readonly tenant?: string | undefined
 }
 
+const SUBSCRIBE_OPTIONS: OptionNames<SubscribeOptions> = { after: true, signal: true }
+
 export function createSubscriptions({ engine, tails, tenant }: RunSubscriptionsParams): RunSubscriptions {
   return {
-    subscribe(id, { after = 0, signal } = {}) {
+    subscribe(id, options = {}) {
+      refuseUnknownOptions('subscribe()', options, SUBSCRIBE_OPTIONS)
+      const { after = 0, signal } = options
       capability(engine.storage, 'events', 'subscribe()')
       if (!(Number.isSafeInteger(after) && after >= 0)) {
         throw new InvalidOptionError(`after must be the seq of an event, or 0, not ${String(after)}.`)

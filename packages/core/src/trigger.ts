@@ -1,10 +1,11 @@
 import { commonTransaction, enqueueIn } from './caller-transaction'
-import type { JobDefinition } from './define-job'
+import type { JobDeclaration } from './declare-job'
 import { isWatched, recorded, troubleDelayMs, type Engine } from './engine'
 import { ConflictError, DurablyError, InvalidOptionError, refuseBadText, UnknownOutcomeError } from './errors'
 import { LONGEST_DELAY_MS, toInstant } from './environment'
 import type { EventInput } from './events'
 import { toRun, type TriggeredRun } from './run'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { parseWith } from './schema'
 import type { EnqueueAnswer, NewRun } from './storage'
 import { decodeValue, encodeValue } from './values'
@@ -38,7 +39,7 @@ export interface TriggerOptions {
 }
 
 export interface TriggerItem {
-  readonly job: JobDefinition
+  readonly job: JobDeclaration
   readonly payload: unknown
   readonly options: TriggerOptions
 }
@@ -60,8 +61,10 @@ export async function triggerRuns(engine: Engine, items: readonly TriggerItem[])
 }
 
 /** Checked and encoded, on its way into the storage. */
-export async function toNewRun(engine: Engine, { job, payload, options }: TriggerItem): Promise<NewRun> {
+export async function toNewRun(engine: Engine, { job: given, payload, options }: TriggerItem): Promise<NewRun> {
   refuseBadOptions(options)
+  // Registered after the caller got what it has of the job.
+  const job = engine.jobs.get(given.name) ?? given
   const what = `The payload of job "${job.name}"`
   const { value } = await parseWith(job.input, payload, what)
   return {
@@ -91,9 +94,22 @@ export async function toNewRun(engine: Engine, { job, payload, options }: Trigge
 
 const MAX_LABELS = 32
 
+export const TRIGGER_OPTIONS: OptionNames<TriggerOptions> = {
+  idempotencyKey: true,
+  onConflict: true,
+  concurrencyKey: true,
+  concurrencyLimit: true,
+  holdKeyWhileWaiting: true,
+  delay: true,
+  runAt: true,
+  priority: true,
+  tenant: true,
+  transaction: true,
+  labels: true,
+}
+
 function refuseBadOptions(options: TriggerOptions): void {
-  if (typeof options !== 'object' || options === null)
-    throw new InvalidOptionError('The options of a trigger must be an object.')
+  refuseUnknownOptions('trigger()', options, TRIGGER_OPTIONS)
   const {
     delay,
     runAt,

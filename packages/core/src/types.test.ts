@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import {
+  declareJob,
   defineJob,
   type BatchTriggerInput,
   type CompletedRun,
@@ -103,6 +104,15 @@ describe('types', () => {
     const async = defineJob({ name: 'async', input: z.string() }, async (_ctx, text) => ({ length: text.length }))
     const sync = defineJob({ name: 'sync', input: z.number() }, (_ctx, n) => n > 0)
     const none = defineJob({ name: 'none', input: z.undefined() }, async () => {})
+    const declared = declareJob({
+      name: 'declared',
+      input: z.object({ page: z.number().default(1) }),
+      output: z.string(),
+    })
+    const unsaid = declareJob({ name: 'unsaid', input: z.string() })
+    const declarations = durably.register({ declared, unsaid })
+    expectTypeOf(declarations.declared).toEqualTypeOf<JobHandle<'declared', { page?: number | undefined }, string>>()
+    expectTypeOf(declarations.unsaid).toEqualTypeOf<JobHandle<'unsaid', string, unknown>>()
     const handles = durably.register({ async, sync, none })
     expectTypeOf(handles.async).toEqualTypeOf<JobHandle<'async', string, { length: number }>>()
     expectTypeOf(handles.sync).toEqualTypeOf<JobHandle<'sync', number, boolean>>()
@@ -192,6 +202,14 @@ describe('types', () => {
       durably.on('run:finish', () => {})
       // @ts-expect-error the function does not return what the schema takes
       durably.defineJob({ name: 'bad', input: z.object({}), output: z.object({ n: z.number() }) }, () => ({ n: 'one' }))
+      // @ts-expect-error the payload needs orgId, also when the instance triggers it
+      void durably.trigger(job, {})
+      // @ts-expect-error a declared job has no retries of its own
+      declareJob({ name: 'bad', input: z.object({}), retry: { maxAttempts: 2 } })
+      expectTypeOf(durably.trigger('sync-users', { whatever: 1 })).resolves.toEqualTypeOf<TriggeredRun>()
+      expectTypeOf(durably.trigger(job, { orgId: 'a' })).resolves.toEqualTypeOf<
+        TriggeredRun<{ syncedCount: number; at?: string | undefined }>
+      >()
       // @ts-expect-error the tenant of a scope cannot be chosen again
       void durably.scoped({ tenant: 't' }).trigger(job, { orgId: 'a' }, { tenant: 'other' })
     }

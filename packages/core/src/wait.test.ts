@@ -92,6 +92,43 @@ describe('triggerAndWait', () => {
     await expect(job.triggerAndWait({}, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow('enough')
     expect(await durably.getRuns()).toEqual([])
   })
+
+  it.each([Number.NaN, -1, Number.POSITIVE_INFINITY, '5' as never])(
+    'refuses a timeout of %s before anything is stored',
+    async (timeout) => {
+      const durably = bench.open()
+      const job = durably.defineJob({ name: 'job', input: anything }, () => 1)
+      await expect(job.triggerAndWait({}, { timeout })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+      await expect(job.wait('nothing', { timeout })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+      await expect(durably.stop({ timeout })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+      await expect(durably.runUntilIdle({ budgetMs: timeout })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+      expect(await durably.getRuns()).toEqual([])
+    },
+  )
+})
+
+describe('waiting for another run inside of a job', () => {
+  it.each(['triggerAndWait', 'wait'] as const)('is refused in a step: %s() names what to use', async (call) => {
+    const durably = bench.open({ concurrency: 2 })
+    const child = durably.defineJob({ name: 'child', input: anything }, () => 1)
+    const parent = durably.defineJob({ name: 'parent', input: anything }, (ctx) =>
+      ctx.run('step', () => (call === 'wait' ? child.wait(ctx.runId) : child.triggerAndWait({}))),
+    )
+    const { id } = await parent.trigger({})
+    await durably.runUntilIdle()
+    const run = await parent.getRun(id)
+    expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining(`${call}() inside of run ${id}`) })
+    expect(run?.error).toContain('Use ctx.trigger() and ctx.wait()')
+    expect(await child.getRuns()).toEqual([])
+  })
+
+  it('is fine for a run of another instance, which has slots of its own', async () => {
+    const elsewhere = bench.open()
+    const child = elsewhere.defineJob({ name: 'child', input: anything }, () => 'from there')
+    elsewhere.start()
+    const { run } = await bench.perform((ctx) => ctx.run('step', async () => (await child.triggerAndWait({})).output))
+    expect(run).toMatchObject({ status: 'completed', output: 'from there' })
+  })
 })
 
 describe('wait', () => {

@@ -1,5 +1,6 @@
 import { ask, reportTrouble, type Engine } from './engine'
 import { NotFoundError, refuseBadDuration, TimeoutError } from './errors'
+import type { OptionNames } from './known-options'
 import { isEnded } from './lifecycle'
 import type { RunRecord } from './records'
 
@@ -9,6 +10,14 @@ export interface WaitOptions {
   readonly timeout?: number | undefined
   /** Gives the waiting up; the run goes on. */
   readonly signal?: AbortSignal | undefined
+}
+
+export const WAIT_OPTIONS: OptionNames<WaitOptions> = { timeout: true, signal: true }
+
+/** Before anything that the wait is for. */
+export function refuseBadWait({ timeout, signal }: WaitOptions): void {
+  refuseBadDuration('timeout', timeout)
+  signal?.throwIfAborted()
 }
 
 interface Waiter {
@@ -28,10 +37,10 @@ export class Waits {
   }
 
   /** The run once it has ended, wherever that happens. */
-  async untilEnded(runId: string, { timeout, signal }: WaitOptions): Promise<RunRecord> {
+  async untilEnded(runId: string, options: WaitOptions): Promise<RunRecord> {
     if (this.#closedBy !== null) throw this.#closedBy
-    refuseBadDuration('timeout', timeout)
-    signal?.throwIfAborted()
+    refuseBadWait(options)
+    const { timeout, signal } = options
     const wait = this.#enter(runId)
     const onAbort = () => wait.reject(signal?.reason)
     const onTimeout = () => wait.reject(new TimeoutError(`Run ${runId} did not end within ${timeout} ms. It goes on.`))

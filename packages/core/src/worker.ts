@@ -6,8 +6,10 @@ import { InvalidOptionError, refuseBadDuration } from './errors'
 import { startExecution, type Execution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { createLeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
+import type { OpenBody } from './step-scope'
 import type { NextDue, RunRecord } from './storage'
 
 /** What a worker is doing. */
@@ -27,6 +29,9 @@ export interface DrainResult {
   /** When there will be something to do again; `null` when nothing is waiting. */
   readonly nextWakeAt: string | null
 }
+
+const DRAIN_OPTIONS: OptionNames<DrainOptions> = { budgetMs: true, signal: true }
+const STOP_OPTIONS: OptionNames<StopOptions> = { timeout: true }
 
 /** How `stop()` deals with runs in progress. */
 export interface StopOptions {
@@ -96,7 +101,9 @@ export class Worker {
     void this.#housekeeping.begin().then(() => this.wake())
   }
 
-  async stop({ timeout }: StopOptions): Promise<void> {
+  async stop(options: StopOptions): Promise<void> {
+    refuseUnknownOptions('stop()', options, STOP_OPTIONS)
+    const { timeout } = options
     refuseBadDuration('timeout', timeout)
     this.#startsAgain = false
     if (this.#state === 'stopped') return
@@ -145,8 +152,8 @@ export class Worker {
 
   /** What a job waits for must not wait for the job. */
   refuseInside(call: string): void {
-    const inside = this.#engine.bodyScope.current()
-    if (inside === undefined || inside.scope.engine !== this.#engine || inside.scope.calls.isOver) return
+    const inside = this.#ownCaller()
+    if (inside === null) return
     const { scope, stepName } = inside
     const place = stepName === null ? `job "${scope.run.jobName}"` : `step "${stepName}"`
     const error = new InvalidOptionError(
@@ -156,6 +163,22 @@ export class Worker {
     // Told also when nobody awaits the call.
     this.#engine.reportError(error, call)
     throw error
+  }
+
+  /** A run that waits for another one holds its slot, and forgets what it waits for when its worker dies. */
+  refuseInJob(call: string): void {
+    const inside = this.#ownCaller()
+    if (inside === null) return
+    throw new InvalidOptionError(
+      `${call} inside of run ${inside.scope.run.id} would hold its slot, which the other run may need. Use ` +
+        'ctx.trigger() and ctx.wait(): the run then waits in the database.',
+    )
+  }
+
+  /** The execution of this very instance that the current code belongs to, as long as its function runs. */
+  #ownCaller(): OpenBody | null {
+    const inside = this.#engine.bodyScope.current()
+    return inside === undefined || inside.scope.engine !== this.#engine || inside.scope.calls.isOver ? null : inside
   }
 
   holds(runId: string): boolean {
@@ -175,7 +198,9 @@ export class Worker {
   }
 
   /** Runs what is due, and what that leads to, then returns. */
-  async drain({ budgetMs, signal }: DrainOptions): Promise<DrainResult> {
+  async drain(options: DrainOptions): Promise<DrainResult> {
+    refuseUnknownOptions('runUntilIdle()', options, DRAIN_OPTIONS)
+    const { budgetMs, signal } = options
     refuseBadDuration('budgetMs', budgetMs)
     const { clock } = this.#engine.environment
     const begunBefore = this.#begun

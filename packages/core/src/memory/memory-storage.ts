@@ -1,3 +1,4 @@
+import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { LIFECYCLE } from '../lifecycle'
 import type { Lifecycle } from '../lifecycle'
 import type { EventStorage, LogStorage, SignalStorage, Storage, WatchStorage } from '../storage'
@@ -33,12 +34,15 @@ export interface MemoryStorage extends Storage {
   readonly watch: WatchStorage
 }
 
+const OPTIONS: OptionNames<MemoryStorageOptions> = { now: true, keepEnded: true }
+
 /**
  * A storage in the memory of one process: fast, bounded, and gone with the process. It has every capability except
  * `transaction`, for there are no rows of an application that a step could be committed with. An ended run is dropped
  * early only by `keepEnded`, and a child not before its parent has ended.
  */
 export function createMemoryStorage(options: MemoryStorageOptions = {}): MemoryStorage {
+  refuseUnknownOptions('createMemoryStorage()', options, OPTIONS)
   return createMemoryStorageWith({ ...options, lifecycle: LIFECYCLE })
 }
 

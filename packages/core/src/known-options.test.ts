@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import {
+  createDurably,
+  createMemoryStorage,
+  declareJob,
+  defineJob,
+  InvalidOptionError,
+  refuseUnknownOptions,
+  type Durably,
+  type JobHandle,
+} from './index'
+import { anything, createBench, type Bench } from './testing/test-bench'
+
+let bench: Bench
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(() => bench.close())
+
+/** As JavaScript passes them, or a value that the compiler did not look at. */
+const misspelled = (options: object): never => options as never
+
+const policy = { maxAttempts: 2 }
+
+describe('an option that nobody knows', () => {
+  const { storage } = createBench()
+  const define = (options: object) => () => defineJob(misspelled({ name: 'job', input: anything, ...options }), () => 1)
+
+  const definitions: [string, () => unknown, string][] = [
+    ['an instance', () => createDurably(misspelled({ storage, concurency: 2 })), 'Did you mean "concurrency"?'],
+    ['a memory storage', () => createMemoryStorage(misspelled({ keepended: 5 })), 'Did you mean "keepEnded"?'],
+    ['an environment', () => bench.open({ environment: misspelled({ clok: 1 }) }), 'Did you mean "clock"?'],
+    ['a job', define({ retries: policy }), 'defineJob() of "job" knows no option "retries". Did you mean "retry"?'],
+    ['a declared job', () => declareJob(misspelled({ name: 'job', inputs: anything })), 'Did you mean "input"?'],
+    ['the function of a declared job', () => declareJob(misspelled({ name: 'a', input: anything, run: 1 })), '"run"'],
+    ['a retry policy', define({ retry: { maxAttempt: 1 } }), 'Job "job": retry knows no option "maxAttempt".'],
+    ['a growing delay', define({ retry: { ...policy, delay: { upto: 5 } } }), 'Did you mean "upTo"?'],
+    ['a rate limit', define({ rateLimit: { max: 1, pr: 5 } }), 'Did you mean "per"?'],
+    ['a history', () => bench.open().use({ name: 'p', records: misspelled({ log: true }) }), 'Did you mean "logs"?'],
+    ['a scope', () => bench.open().scoped(misspelled({ tennant: 'a' })), 'Did you mean "tenant"?'],
+    ['a subscription', () => bench.open().subscribe('id', misspelled({ since: 4 })), 'There are after, signal.'],
+  ]
+
+  it.each(definitions)('of %s is an error that names it and the nearest one', (_of, call, message) => {
+    expect(call).toThrow(InvalidOptionError)
+    expect(call).toThrow(message)
+  })
+
+  const calls: [string, (durably: Durably, job: JobHandle) => Promise<unknown>, string][] = [
+    [
+      'a trigger',
+      (_durably, job) => job.trigger({}, misspelled({ idempotancyKey: 'k' })),
+      'Did you mean "idempotencyKey"?',
+    ],
+    ['a trigger by name', (durably) => durably.trigger('job', {}, misspelled({ dealy: 1 })), 'Did you mean "delay"?'],
+    ['triggerAndWait', (_durably, job) => job.triggerAndWait({}, misspelled({ timout: 1 })), 'Did you mean "timeout"?'],
+    ['wait', (_durably, job) => job.wait('id', misspelled({ timoeut: 1 })), 'Did you mean "timeout"?'],
+    ['an item', (_durably, job) => job.batchTrigger([misspelled({ orgId: 1 })]), 'There are payload, options.'],
+    ['a filter', (durably) => durably.getRuns(misspelled({ jobname: 'job' })), 'Did you mean "jobName"?'],
+    ['a count', (durably) => durably.counts(misspelled({ status: 'failed' })), 'counts() knows no option "status".'],
+    ['a page', (durably) => durably.getLogs('id', misspelled({ afer: 'x' })), 'Did you mean "after"?'],
+    ['purge', (durably) => durably.purge(misspelled({ olderthan: 1 })), 'Did you mean "olderThan"?'],
+    [
+      'a signal',
+      (durably) => durably.signal('id', 'go', 1, misspelled({ dedupekey: 'k' })),
+      'Did you mean "dedupeKey"?',
+    ],
+    ['stop', (durably) => durably.stop(misspelled({ timeoutMs: 1 })), 'Did you mean "timeout"?'],
+    ['runUntilIdle', (durably) => durably.runUntilIdle(misspelled({ budget: 1 })), 'Did you mean "budgetMs"?'],
+    ['recover', (durably) => durably.recover(misspelled({ worker: 'w' })), 'Did you mean "workerId"?'],
+  ]
+
+  it.each(calls)('of %s is one, before anything happens', async (_of, call, message) => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 1)
+    await expect(call(durably, job)).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining(message),
+    })
+    expect(await durably.getRuns()).toEqual([])
+  })
+
+  it.each([
+    ['run', { timout: 1 }, 'Did you mean "timeout"?'],
+    ['stream', { once: true }, 'ctx.stream("s") knows no option "once".'],
+    ['transaction', { timout: 1 }, 'Did you mean "timeout"?'],
+    ['waitFor', { shema: anything }, 'Did you mean "schema"?'],
+    ['trigger', { tenant: 'other' }, 'ctx.trigger("s") knows no option "tenant".'],
+  ] as const)('of ctx.%s fails the run, which names it', async (call, options, message) => {
+    const { run } = await bench.perform((ctx) => {
+      const given = misspelled(options)
+      if (call === 'waitFor') return ctx.waitFor('s', given)
+      if (call === 'trigger')
+        return ctx.trigger(
+          's',
+          defineJob({ name: 'other', input: anything }, () => 1),
+          {},
+          given,
+        )
+      if (call === 'stream') return ctx.stream('s', given, () => 1)
+      return call === 'run' ? ctx.run('s', given, () => 1) : ctx.transaction('s', given, () => 1)
+    })
+    expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining(message) })
+  })
+
+  it('is one also when it is undefined: it is spelled as wrongly', async () => {
+    const job = bench.open().defineJob({ name: 'job', input: anything }, () => 1)
+    await expect(job.trigger({}, misspelled({ idempotancyKey: undefined }))).rejects.toThrow('idempotencyKey')
+  })
+
+  it('is one of a plugin too that asks for it', () => {
+    expect(() => refuseUnknownOptions('withThing()', { evry: 1 }, { every: true })).toThrow(
+      'withThing() knows no option "evry". Did you mean "every"?',
+    )
+    expect(() => refuseUnknownOptions('withThing()', misspelled([]), { every: true })).not.toThrow()
+    expect(() => refuseUnknownOptions('withThing()', 5 as never, { every: true })).toThrow(
+      'withThing() takes its options as an object, not 5.',
+    )
+    // What every object has is no name of an option.
+    expect(() => refuseUnknownOptions('withThing()', { constructor: 1 }, { every: true })).toThrow('"constructor"')
+  })
+})
+
+describe('a storage that is none', () => {
+  it.each([
+    [undefined, 'storage must be a Storage, for example createMemoryStorage()'],
+    ['app.db', 'not app.db'],
+    [Promise.resolve({}), 'storage is a promise: await it before createDurably().'],
+    [{ migrate: async () => {} }, 'storage is no Storage: it has no enqueue(), claim(), commit()'],
+  ])('is refused at once: %o', (storage, message) => {
+    expect(() => createDurably({ storage: storage as never })).toThrow(message)
+  })
+})
