@@ -1,19 +1,19 @@
-import { ConflictError, type EnqueueAnswer, type NewRun, type RunRecord } from '@coji/durably-core'
+import { keyConflict, type EnqueueAnswer, type NewRun, type RunRecord } from '@coji/durably-core'
 import type { Draft } from './draft.ts'
 
 export function enqueue(draft: Draft, runs: readonly NewRun[]): EnqueueAnswer[] {
-  return runs.map((run) => enqueueOne(draft, run))
+  return runs.map((run) => enqueueOne(draft, run, runs))
 }
 
 /** The same id sent twice is the same run; a key that is taken answers with the run that has it. */
-export function enqueueOne(draft: Draft, run: NewRun): EnqueueAnswer {
+export function enqueueOne(draft: Draft, run: NewRun, list: readonly NewRun[] = [run]): EnqueueAnswer {
   const sentBefore = draft.run(run.id)
   if (sentBefore !== undefined) return { run: sentBefore, created: true }
   const holder = draft.findByKey(run)
   if (holder === undefined) return { run: draft.insert(newRecord(draft, run)), created: true }
   if (run.onConflict === 'reject' && holder.payload !== run.payload) {
-    const message = `The idempotency key "${run.idempotencyKey}" belongs to run ${holder.id}, which has a different payload.`
-    throw new ConflictError(message, holder.id)
+    // One that stands in the same list will not be stored either.
+    throw keyConflict(run, list.find(({ id }) => id === holder.id) ?? holder)
   }
   return { run: holder, created: false }
 }

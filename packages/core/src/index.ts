@@ -72,6 +72,7 @@ export type {
   StepFailEvent,
   StepStartEvent,
 } from './events'
+export { keyConflict } from './key-conflict'
 export { refuseUnknownOptions, type OptionNames } from './known-options'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
 export {

@@ -176,7 +176,7 @@ export interface NextDue {
 export interface Storage<Trx = unknown> {
   /** Creates or updates whatever the storage needs. Any number of processes may call it at once, any number of times. */
   migrate(): Promise<void>
-  /** All or nothing, answers in the order of the runs. Throws `ConflictError` for a refused idempotency key. */
+  /** All or nothing, answers in the order of the runs. Throws `keyConflict()` for a refused idempotency key. */
   enqueue(runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
   /** Up to `limit` due runs, by `priority` (high first), `availableAt`, `id`; no more than one of them a suspect. */
   claim(params: ClaimParams): Promise<readonly RunRecord[]>

@@ -238,6 +238,62 @@ describe('an idempotency key', () => {
     })
   })
 
+  it('takes a payload for the same whatever the order of its keys', async () => {
+    const durably = bench.open()
+    const events = recordEvents(durably, ['run:deduplicated'])
+    const job = durably.defineJob({ name: 'any', input: anything }, () => {})
+    const first = await job.trigger({ a: 1, b: [{ x: 1, y: null }] }, { idempotencyKey: 'k' })
+    const reject = { idempotencyKey: 'k', onConflict: 'reject' } as const
+    const again = await job.trigger({ b: [{ y: null, x: 1 }], a: 1 }, reject)
+    expect(again).toMatchObject({ id: first.id, deduplicated: true })
+    expect(JSON.stringify(again.payload)).toBe('{"a":1,"b":[{"x":1,"y":null}]}')
+    await job.trigger({ b: [{ y: null, x: 1 }], a: 1 }, { idempotencyKey: 'k' })
+    expect(events).toMatchObject([{ payloadDiffers: false }, { payloadDiffers: false }])
+    const others = [
+      { a: 1, b: [{ x: 1, y: null }], c: 1 },
+      { a: 1, b: [{ x: 1 }] },
+      { a: 1, b: { 0: { x: 1, y: null } } },
+      { a: 1 },
+      [1],
+      null,
+      undefined,
+    ]
+    for (const other of others) {
+      await expect(job.trigger(other, reject)).rejects.toMatchObject({ code: 'CONFLICT', status: 'pending' })
+    }
+  })
+
+  it('takes a list with reordered payloads as a whole, or refuses it as a whole', async () => {
+    const job = bench.open().defineJob({ name: 'any', input: anything }, () => {})
+    const keyed = (payload: unknown, idempotencyKey: string) => ({
+      payload,
+      options: { idempotencyKey, onConflict: 'reject' as const },
+    })
+    await job.trigger({ a: 1, b: 2 }, { idempotencyKey: 'one' })
+    const same = [keyed({ b: 2, a: 1 }, 'one'), keyed({ c: 3, d: 4 }, 'two'), keyed({ d: 4, c: 3 }, 'two')]
+    const runs = await job.batchTrigger([...same, { payload: 'new' }])
+    expect(runs.map(({ deduplicated }) => deduplicated)).toEqual([true, false, true, false])
+    expect(JSON.stringify(runs[2]?.payload)).toBe('{"c":3,"d":4}')
+    const wrong = job.batchTrigger([{ payload: 'never' }, keyed({ b: 2, a: 1 }, 'one'), keyed({ d: 5, c: 3 }, 'two')])
+    await expect(wrong).rejects.toMatchObject({ code: 'CONFLICT', runId: runs[1]?.id })
+    expect(await job.getRuns()).toHaveLength(3)
+  })
+
+  it('tells the run that has it, and what to do', async () => {
+    const { job } = shop()
+    const first = await job.trigger({ id: 'a' }, { idempotencyKey: 'k' })
+    const reject = { idempotencyKey: 'k', onConflict: 'reject' } as const
+    await expect(job.trigger({ id: 'b' }, reject)).rejects.toThrow(
+      `The idempotency key "k" of job "shop" belongs to run ${first.id} (pending), which has a different payload. ` +
+        "Use another key, or onConflict: 'return'.",
+    )
+    const twice = [{ id: 'a' }, { id: 'b' }].map((payload) => ({
+      payload,
+      options: { ...reject, idempotencyKey: 'l' },
+    }))
+    await expect(job.batchTrigger(twice)).rejects.toThrow('is twice in one list, with different payloads')
+  })
+
   it('has one winner among many callers at once', async () => {
     const { job } = shop()
     const runs = await Promise.all(Array.from({ length: 50 }, () => job.trigger({ id: 'a' }, { idempotencyKey: 'k' })))

@@ -5,7 +5,9 @@ import { ConflictError, DurablyError, InvalidOptionError, refuseBadText, Unknown
 import { LONGEST_DELAY_MS, toInstant } from './environment'
 import type { EventInput } from './events'
 import { toRun, type TriggeredRun } from './run'
+import { agreeing } from './key-conflict'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
+import { isSameJson } from './same-json'
 import { parseWith } from './schema'
 import type { EnqueueAnswer, NewRun } from './storage'
 import { decodeValue, encodeValue } from './values'
@@ -50,7 +52,9 @@ export async function triggerRuns(engine: Engine, items: readonly TriggerItem[])
   for (const item of items) runs.push(await toNewRun(engine, item))
   if (runs.length === 0) return []
   const transaction = commonTransaction(items.map(({ options }) => options.transaction))
-  const answers = await (transaction === null ? enqueueSurely(engine, runs) : enqueueIn(engine, transaction, runs))
+  const answers = await enqueueByValue(runs, (list) =>
+    transaction === null ? enqueueSurely(engine, list) : enqueueIn(engine, transaction, list),
+  )
   const announceAll = () => {
     for (const [index, answer] of answers.entries()) announce(engine, answer, runs[index] as NewRun)
   }
@@ -157,6 +161,21 @@ export function isStorableInstant(runAt: Date | string): boolean {
   return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999
 }
 
+type Enqueue = (runs: readonly NewRun[]) => Promise<readonly EnqueueAnswer[]>
+
+/** Storages compare texts, and refuse too much: what differs in the order of keys only is sent again as it is stored. */
+async function enqueueByValue(runs: readonly NewRun[], enqueue: Enqueue): Promise<readonly EnqueueAnswer[]> {
+  for (let list = runs; ; ) {
+    try {
+      return await enqueue(list)
+    } catch (error) {
+      const agreed = agreeing(list, error)
+      if (agreed === null) throw error
+      list = agreed
+    }
+  }
+}
+
 const TRIES = 4
 
 /** A run has its id before it is sent, so what may or may not have arrived can be sent again. */
@@ -186,6 +205,6 @@ function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRu
     engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
     return
   }
-  const payloadDiffers = run.payload !== wanted.payload
+  const payloadDiffers = !isSameJson(run.payload, wanted.payload)
   engine.events.emit({ type: 'run:deduplicated', ...ids, idempotencyKey: wanted.idempotencyKey ?? '', payloadDiffers })
 }

@@ -64,6 +64,21 @@ describe.each(DATABASES)('a transaction of the caller on $name', ({ dialect }) =
     expect(await durably.counts()).toMatchObject({ completed: 1 })
   })
 
+  it('takes a reordered payload for the same, and goes on after a refusal', async () => {
+    const { durably } = await openShop(await openMigrated(dialect(newFile())))
+    const job = durably.defineJob({ name: 'any', input: z.unknown() }, () => null)
+    const first = await job.trigger({ a: 1, b: 2 }, { idempotencyKey: 'k' })
+    const statuses = await durably.transaction(async (transaction) => {
+      const options = { transaction, idempotencyKey: 'k', onConflict: 'reject' } as const
+      const same = await job.trigger({ b: 2, a: 1 }, options)
+      expect(same).toMatchObject({ id: first.id, deduplicated: true, payload: { a: 1, b: 2 } })
+      await expect(job.trigger({ b: 3, a: 1 }, options)).rejects.toMatchObject({ runId: first.id, status: 'pending' })
+      return [same.status, (await job.trigger({}, { transaction })).status]
+    })
+    expect(statuses).toEqual(['pending', 'pending'])
+    expect(await durably.counts()).toMatchObject({ pending: 2 })
+  })
+
   it('wakes a worker when it has been committed', async () => {
     const { durably, ship } = await openShop(await openMigrated(dialect(newFile()), { pollingInterval: 600_000 }))
     durably.start()

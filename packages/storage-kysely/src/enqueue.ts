@@ -1,4 +1,11 @@
-import { ConflictError, type EnqueueAnswer, type NewRun, type RunRecord, StorageError } from '@coji/durably-core'
+import {
+  type ConflictError,
+  type EnqueueAnswer,
+  keyConflict,
+  type NewRun,
+  type RunRecord,
+  StorageError,
+} from '@coji/durably-core'
 import { sql } from 'kysely'
 import { isConstraintError } from './driver-errors'
 import { createGroupEnqueue } from './group-enqueue'
@@ -56,7 +63,7 @@ export function createEnqueue(context: SqlContext): Enqueuer {
       const holder = await holderOf(target, run)
       const other = holder ?? runs.slice(0, index).find((earlier) => hasSameKey(earlier, run))
       if (other === undefined || other.id === run.id || other.payload === run.payload) continue
-      return conflict(run, other.id, holder)
+      return keyConflict(run, other)
     }
     return null
   }
@@ -99,15 +106,6 @@ export function byKey(a: NewRun, b: NewRun): number {
 
 function hasSameKey(a: NewRun, b: NewRun): boolean {
   return a.tenant === b.tenant && a.jobName === b.jobName && a.idempotencyKey === b.idempotencyKey
-}
-
-function conflict(run: NewRun, holderId: string, holder: RunRecord | null): ConflictError {
-  return new ConflictError(
-    `The idempotency key "${run.idempotencyKey}" of job "${run.jobName}" belongs to run ${holderId}, which has a ` +
-      'different payload. Use another key, or onConflict: "return".',
-    holderId,
-    holder?.status ?? null,
-  )
 }
 
 function present<T>(value: T | undefined): T {

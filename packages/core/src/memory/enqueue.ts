@@ -1,4 +1,4 @@
-import { ConflictError } from '../errors'
+import { keyConflict } from '../key-conflict'
 import type { EnqueueAnswer, NewRun } from '../storage'
 import { copyOf } from './memory'
 import type { Memory } from './memory'
@@ -22,7 +22,7 @@ export function checkConflicts(memory: Memory, runs: readonly NewRun[]): void {
     const name = JSON.stringify([run.tenant, run.jobName, run.idempotencyKey])
     const holder = holderOfKey(memory, run)?.record ?? earlier.get(name) ?? run
     if (run.onConflict === 'reject' && holder.id !== run.id && holder.payload !== run.payload) {
-      throw keyConflict(run, holder.id)
+      throw keyConflict(run, holder)
     }
     if (holder === run) earlier.set(name, run)
   }
@@ -40,12 +40,4 @@ export function enqueueOne(memory: Memory, run: NewRun): { readonly entry: RunEn
 function holderOfKey({ table, rules }: Memory, run: NewRun): RunEntry | undefined {
   const holder = table.findByIdempotencyKey(run)
   return rules.allows('enqueue', 'idempotencyKey', () => holder === undefined) ? undefined : holder
-}
-
-function keyConflict({ idempotencyKey, jobName }: NewRun, runId: string): ConflictError {
-  return new ConflictError(
-    `The idempotency key "${idempotencyKey}" of job "${jobName}" belongs to run ${runId}, which has a different payload. ` +
-      'Use another key, or take that run.',
-    runId,
-  )
 }

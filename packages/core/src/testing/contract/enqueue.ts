@@ -1,3 +1,4 @@
+import type { ConflictError } from '../../errors'
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
 import { FAR_MS, newId, newRun } from './builders'
 import { casesOf } from './contract-case'
@@ -212,8 +213,24 @@ export const IDEMPOTENCY_CASES = casesOf('required', 'idempotency', {
     const first = await kit.enqueue({ idempotencyKey: 'k', payload: '1' })
     const other = newRun({ idempotencyKey: 'k', payload: '2', onConflict: 'reject' })
     const error = await assertRejects(kit.storage.enqueue([other]), 'CONFLICT', 'enqueue')
-    assertMatches(error as { runId: string }, { runId: first.id }, 'the error')
+    assertMatches(error as ConflictError, { runId: first.id, status: 'pending' }, 'the error')
     assertEqual(await kit.run(first.id), first, 'the run that has the key')
+  },
+
+  'reject tells the status of the run that has the key': async (kit) => {
+    const holder = await kit.start({ jobName: 'j', idempotencyKey: 'k', payload: '1' })
+    const refused = async () => {
+      const other = newRun({ jobName: 'j', idempotencyKey: 'k', payload: '2', onConflict: 'reject' })
+      const error = (await assertRejects(
+        kit.storage.enqueue([newRun(), other]),
+        'CONFLICT',
+        'enqueue',
+      )) as ConflictError
+      return { runId: error.runId, status: error.status }
+    }
+    assertEqual(await refused(), { runId: holder.id, status: 'running' }, 'the error while the run is running')
+    await holder.leave('complete')
+    assertEqual(await refused(), { runId: holder.id, status: 'completed' }, 'the error after its end')
   },
 
   'reject takes the same payload': async (kit) => {
@@ -232,7 +249,8 @@ export const IDEMPOTENCY_CASES = casesOf('required', 'idempotency', {
   'reject refuses a list that disagrees with itself': async (kit) => {
     const one = { idempotencyKey: 'k', onConflict: 'reject' } as const
     const list = [newRun({ ...one, payload: '1' }), newRun({ ...one, payload: '2' })]
-    await assertRejects(kit.storage.enqueue(list), 'CONFLICT', 'enqueue')
+    const error = await assertRejects(kit.storage.enqueue(list), 'CONFLICT', 'enqueue')
+    assertMatches(error as ConflictError, { runId: itemAt(list, 0, 'runs').id, status: null }, 'the error')
     assertEqual((await kit.storage.counts({})).pending, 0, 'pending runs')
   },
 
