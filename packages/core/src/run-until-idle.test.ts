@@ -1,5 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { anything, createBench, createGate, createMortal, createFaulty, type Bench } from './testing/test-bench'
+import { newRun } from './testing/contract/builders'
+import {
+  anything,
+  createBench,
+  createFaulty,
+  createGate,
+  createMortal,
+  found,
+  wrapStorage,
+  type Bench,
+} from './testing/test-bench'
 import { settled } from './testing/fake-clock'
 
 let bench: Bench
@@ -200,6 +210,7 @@ describe('runUntilIdle', () => {
     const job = durably.defineJob({ name: 'job', input: anything }, () => gate.opened)
     const { id } = await job.trigger({})
     const draining = durably.runUntilIdle()
+    await settled()
     const other = bench.open()
     other.defineJob({ name: 'job', input: anything }, () => 'stolen')
     other.start()
@@ -252,6 +263,95 @@ describe('runUntilIdle', () => {
     expect(bodies).toEqual([0, 1, 2, 3, 4])
     expect(durably.health().worker).toBe('stopped')
     expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('does not take the look of another call, which came before the run, for its own', async () => {
+    const answered = createGate()
+    let claims = 0
+    const late = wrapStorage(bench.storage, async (operation, call) => {
+      const answer = await call()
+      if (operation === 'claim' && ++claims === 1) await answered.opened
+      return answer
+    })
+    const durably = bench.open({ storage: late })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    const first = durably.runUntilIdle()
+    await settled()
+    const { id } = await job.trigger({})
+    const second = durably.runUntilIdle()
+    await settled()
+    answered.open()
+    await second
+    expect(await job.getRun(id)).toMatchObject({ status: 'completed' })
+    await first
+    expect(durably.health().worker).toBe('stopped')
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('is not cut short by another call that has just found nothing', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    for (let turns = 0; turns < 60; turns++) {
+      const first = durably.runUntilIdle()
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+      const { id } = await bench.storage.enqueue([newRun({ jobName: 'job' })]).then(([answer]) => found(answer).run)
+      await durably.runUntilIdle()
+      expect(await job.getRun(id), `after ${turns} turns`).toMatchObject({ status: 'completed' })
+      await first
+    }
+  })
+
+  it('takes the runs of a lost worker for each caller', async () => {
+    const mortal = createMortal(bench.storage)
+    const { now } = await bench.perform(forever, { storage: mortal.storage })
+    mortal.kill()
+    await bench.clock.advance(30_001)
+    const durably = bench.open()
+    durably.defineJob({ name: 'job', input: anything }, () => 'rescued')
+    const statuses = [durably.runUntilIdle(), durably.runUntilIdle()].map(async (call) => {
+      await call
+      return (await now()).status
+    })
+    expect(await Promise.all(statuses)).toEqual(['completed', 'completed'])
+  })
+
+  it('goes on for one caller when the budget of another is over', async () => {
+    const durably = bench.open()
+    const gate = createGate()
+    const reasons: unknown[] = []
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run('a', ({ signal }) => {
+        signal.addEventListener('abort', () => reasons.push(signal.reason))
+        return gate.opened
+      }),
+    )
+    await job.batchTrigger([{ payload: 1 }, { payload: 2 }])
+    const short = durably.runUntilIdle({ budgetMs: 1000 })
+    const long = durably.runUntilIdle()
+    await bench.clock.advance(1000)
+    expect(await short).toMatchObject({ ran: 1 })
+    gate.open()
+    expect(await long).toMatchObject({ ran: 2, nextWakeAt: null })
+    expect(reasons).toEqual([])
+    expect(await durably.counts()).toMatchObject({ completed: 2 })
+  })
+
+  it('that comes while another gives back what it could not end begins it again', async () => {
+    const durably = bench.open()
+    let isSlow = true
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run('a', () => (isSlow ? forever() : 'done')),
+    )
+    const { id } = await job.trigger({})
+    const short = durably.runUntilIdle({ budgetMs: 1000 })
+    await bench.clock.advance(3000)
+    isSlow = false
+    const next = durably.runUntilIdle()
+    await bench.clock.advance(3000)
+    expect(await short).toMatchObject({ nextWakeAt: expect.anything() })
+    await next
+    expect(await job.getRun(id)).toMatchObject({ status: 'completed', crashCount: 0, attempt: 1 })
+    expect(durably.health().worker).toBe('stopped')
   })
 
   it('returns or rejects when the storage is away, and is itself again afterwards', async () => {

@@ -67,6 +67,10 @@ export class Worker {
   #begun = 0
   #callOffPoll: () => void = () => {}
   #stopping: Promise<void> | null = null
+  /** What was left behind by others was looked at, since the worker runs. */
+  #ready: Promise<void> = Promise.resolve()
+  /** Calls of `drain` in progress. */
+  #drains = 0
   /** start() was called while stopping, and stop() not again since. */
   #startsAgain = false
 
@@ -98,7 +102,8 @@ export class Worker {
       return
     }
     this.#state = 'running'
-    void this.#housekeeping.begin().then(() => this.wake())
+    this.#ready = this.#housekeeping.begin()
+    void this.#ready.then(() => this.wake())
   }
 
   async stop(options: StopOptions): Promise<void> {
@@ -197,47 +202,61 @@ export class Worker {
     this.#line.close()
   }
 
-  /** Runs what is due, and what that leads to, then returns. */
+  /** Runs what is due, and what that leads to, then returns. Calls that overlap share the worker. */
   async drain(options: DrainOptions): Promise<DrainResult> {
     refuseUnknownOptions('runUntilIdle()', options, DRAIN_OPTIONS)
     const { budgetMs, signal } = options
     refuseBadDuration('budgetMs', budgetMs)
-    const { clock } = this.#engine.environment
     const begunBefore = this.#begun
-    const ownsWorker = this.#state === 'stopped'
-    if (ownsWorker) {
-      this.#state = 'running'
-      await this.#housekeeping.begin()
-    }
+    const wasStarted = this.#polls
+    await this.#enterDrain()
     const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [] }
     const end = () => {
       budget.isOver = true
       this.#goOn()
-      // What a started worker has begun is not this call's to end.
-      if (!ownsWorker) return
+      // What a started worker, or another call, goes on with is not this call's to end.
+      if (wasStarted || this.#drains > 1) return
       budget.remaining = [...this.#executions]
       if (!this.#polls) this.#state = 'stopping'
       this.#interruptAll(GRACE_MS)
     }
-    const callOffBudget = budgetMs === undefined ? () => {} : clock.schedule(budgetMs, end)
+    const callOffBudget = budgetMs === undefined ? () => {} : this.#engine.environment.clock.schedule(budgetMs, end)
     signal?.addEventListener('abort', end, { once: true })
     await this.#runWhileDue(budget)
     // Not for what a start() has begun meanwhile.
     await Promise.all(budget.remaining.map((execution) => execution.done))
-    if (ownsWorker && !this.#polls) await this.#giveBackUnanswered()
+    await this.#leaveDrain()
     callOffBudget()
     signal?.removeEventListener('abort', end)
-    // Somebody may have called start() meanwhile.
-    if (ownsWorker && !this.#polls) {
-      this.#housekeeping.end()
-      this.#state = 'stopped'
-    }
     return { ran: this.#begun - begunBefore, nextWakeAt: await this.#nextWakeAt(budget.isOver) }
   }
 
+  async #enterDrain(): Promise<void> {
+    this.#drains += 1
+    // The budget of the call before is over: what it gives back is due again.
+    if (this.#state === 'stopping' && this.#stopping === null) this.#state = 'running'
+    if (this.#state === 'stopped') {
+      this.#state = 'running'
+      this.#ready = this.#housekeeping.begin()
+    }
+    await this.#ready
+  }
+
+  /** The last one stops the worker, unless somebody has called start() meanwhile. */
+  async #leaveDrain(): Promise<void> {
+    if (this.#drains === 1 && !this.#polls) await this.#giveBackUnanswered()
+    this.#drains -= 1
+    if (this.#drains > 0 || this.#polls || this.#stopping !== null) return
+    this.#housekeeping.end()
+    this.#state = 'stopped'
+  }
+
   async #runWhileDue(budget: Budget): Promise<void> {
+    // A look that is under way may have missed what is due now.
+    if (this.#filling !== null) this.wake()
     while (!budget.isOver) {
       await this.#fill()
+      while (this.#filling !== null) await this.#filling
       if (this.#executions.size === 0) return
       if (!budget.isOver) await new Promise<void>((resolve) => this.#draining.add(resolve))
     }
