@@ -56,7 +56,7 @@ describe('a declared job', () => {
     expect(await double.getRun(id)).toMatchObject({ status: 'pending', ownerId: null })
     expect(await durably.runUntilIdle()).toMatchObject({ ran: 0 })
     expect(events).toEqual([])
-    expect(await durably.explain(id)).toContain('only declared here')
+    expect(await durably.explain(id)).toContain('knows the job: it is only declared here.')
   })
 
   it('may be registered beside its definition, in any order: then it is executed', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { DurablyEvent, EventType } from './index'
-import { anything, createBench, createGate, createMortal, recordEvents, type Bench } from './testing/test-bench'
+import { anything, createBench, createGate, createMortal, found, recordEvents, type Bench } from './testing/test-bench'
 import { settled } from './testing/fake-clock'
 
 let bench: Bench
@@ -51,6 +51,22 @@ describe('the events of a run', () => {
       { type: 'run:complete', ...ids, output: 'out', duration: 40, timestamp: later, sequence: expect.any(Number) },
     ])
     expect(events.map(({ sequence }) => sequence)).toEqual([1, 2, 3, 4, 5])
+  })
+
+  it('tell how long a run took from its first start, waits and attempts included', async () => {
+    const { durably, events, run } = await bench.perform(async (ctx) => {
+      await ctx.sleep('an hour', 3_600_000)
+      const gate = createGate()
+      bench.clock.schedule(40, gate.open)
+      await gate.opened
+    })
+    await bench.clock.advance(3_600_000)
+    await bench.clock.advance(40)
+    expect(await durably.getRun(run.id)).toMatchObject({ status: 'completed' })
+    const { startedAt, finishedAt } = found(await durably.getRun(run.id))
+    const { duration } = found(events.find((event) => event.type === 'run:complete'))
+    expect(duration).toBe(3_600_040)
+    expect(duration).toBe(Date.parse(String(finishedAt)) - Date.parse(String(startedAt)))
   })
 
   it('tell of a failure', async () => {

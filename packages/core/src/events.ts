@@ -21,6 +21,7 @@ export interface EventFields {
   /** An idempotency key was used again; `payloadDiffers` says that it was for something else. */
   'run:deduplicated': OfRun & { readonly idempotencyKey: string; readonly payloadDiffers: boolean }
   'run:start': OfRun & { readonly payload: unknown }
+  /** `duration`: milliseconds from the first start to the end, waits and earlier executions included. */
   'run:complete': OfRun & { readonly output: unknown; readonly duration: number }
   'run:fail': OfRun & { readonly error: string; readonly failedStepName: string | null }
   'run:timeout': OfRun & { readonly error: string }

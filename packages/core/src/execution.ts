@@ -182,13 +182,18 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
     return false
   }
   interruption.end()
-  const durationMs = Math.round(clock.monotonic() - startedAt)
+  const durationMs = Math.round(msBefore(run) + clock.monotonic() - startedAt)
   const ending = conclude({ engine, run, conclusion, reason, stepOfError: scope.stepOfError, durationMs })
   execution.hold.finishing = true
   execution.hold.runEnded = ending.outcome.kind === 'complete' || ending.outcome.kind === 'fail'
   const answer = await execution.writer.finish(ending.outcome)
   if (answer.kept) ending.announce(answer)
   return ending.outcome.kind === 'retryLater' || ending.outcome.kind === 'suspend'
+}
+
+/** From the first start of the run to the claim of this execution, by the clock of the storage. */
+function msBefore({ startedAt, heartbeatAt }: RunRecord): number {
+  return startedAt === null || heartbeatAt === null ? 0 : Math.max(0, Date.parse(heartbeatAt) - Date.parse(startedAt))
 }
 
 function countsCrashes({ jobs }: Engine, { jobName }: RunRecord): boolean {

@@ -1,3 +1,4 @@
+import { isSuspect } from './crashes'
 import type { Engine } from './engine'
 import type { RunRecord } from './storage'
 
@@ -8,7 +9,7 @@ export async function explainRun(engine: Engine, run: RunRecord): Promise<string
     case 'pending':
       return `${subject} ${await explainPending(engine, run)}`
     case 'running':
-      return `${subject} ${explainRunning(run)}`
+      return `${subject} ${explainRunning(run, engine.environment.clock.now())}`
     case 'completed':
       return `${subject} completed at ${run.finishedAt} after ${run.currentStepIndex} steps, in attempt ${run.attempt}.`
     case 'failed':
@@ -27,42 +28,70 @@ function inStep(run: RunRecord): string {
   return run.errorDetail?.stepName === undefined ? '' : ` in step "${run.errorDetail.stepName}"`
 }
 
-function explainRunning(run: RunRecord): string {
+function explainRunning(run: RunRecord, now: number): string {
   const cancelling = run.cancelRequestedAt === null ? '' : ` It was asked to cancel at ${run.cancelRequestedAt}.`
-  return (
-    `is running on worker ${run.ownerId}, which was last heard of at ${run.heartbeatAt}; ` +
-    `without news it is taken back after ${run.leaseUntil}.${cancelling}`
-  )
+  const lease = isPast(run.leaseUntil, now)
+    ? `its lease ran out at ${run.leaseUntil}, and the next worker that looks takes it back.`
+    : `without news it is taken back after ${run.leaseUntil}.`
+  return `is running on worker ${run.ownerId}, which was last heard of at ${run.heartbeatAt}; ${lease}${cancelling}`
 }
 
 async function explainPending(engine: Engine, run: RunRecord): Promise<string> {
-  const { waitingFor, availableAt, attempt } = run
+  const { waitingFor, availableAt } = run
   if (waitingFor?.kind === 'unpark') {
     return `is parked: ${waitingFor.reason} durably.unpark("${run.id}") lets it go on, durably.failParked("${run.id}") ends it.`
   }
+  if (!isPast(availableAt, engine.environment.clock.now())) return explainWaiting(run)
+  const reason = await explainDue(engine, run)
+  if (waitingFor?.kind === 'steps') return `need not wait for ${namesOf(waitingFor.steps)} any more, and ${reason}`
+  return waitingFor?.kind === 'retry'
+    ? `failed (${run.error}), may start attempt ${run.attempt}, and ${reason}`
+    : reason
+}
+
+/** Something is still to come: its time, or what has none. */
+function explainWaiting({ waitingFor, availableAt, deadlineAt, attempt, error, crashCount }: RunRecord): string {
+  const endsAt = availableAt !== null && availableAt === deadlineAt ? `it times out at ${deadlineAt}` : null
   if (waitingFor?.kind === 'steps') {
-    const until = availableAt === null ? '' : `, until ${availableAt} at the latest`
-    return `waits for ${waitingFor.steps.map((step) => `"${step}"`).join(', ')}${until}.`
+    const until = endsAt ?? (availableAt === null ? null : `it goes on at ${availableAt} at the latest`)
+    return `waits for ${namesOf(waitingFor.steps)}${until === null ? '' : `; ${until}`}.`
   }
-  if (waitingFor?.kind === 'retry') return `failed (${run.error}) and starts attempt ${attempt} at ${availableAt}.`
-  if (availableAt !== null && Date.parse(availableAt) > engine.environment.clock.now())
-    return `starts at ${availableAt}.`
+  if (waitingFor?.kind === 'retry')
+    return `failed (${error}), and ${endsAt ?? `starts attempt ${attempt} at ${availableAt}`}.`
+  return crashCount > 0 ? `lost its worker and goes on at ${availableAt}.` : `starts at ${availableAt}.`
+}
+
+async function explainDue(engine: Engine, run: RunRecord): Promise<string> {
   const holders = await keyHolders(engine, run)
   if (holders.length >= run.concurrencyLimit) {
     return `waits for its concurrency key "${run.concurrencyKey}", which ${holders.join(', ')} ${holders.length === 1 ? 'has' : 'have'}.`
   }
   if (!engine.jobs.has(run.jobName)) {
-    const here = engine.declared.has(run.jobName) ? 'it is only declared here' : 'this process does not know it'
-    return `waits for a worker that has the job: ${here}.`
+    const here = engine.declared.has(run.jobName) ? 'it is only declared here' : 'this process does not'
+    return `waits for a worker that knows the job: ${here}.`
   }
   if (engine.admission.isPaused(run.jobName)) return 'is due; this process has paused its job.'
   if (!engine.admission.hasRoom(run.jobName)) {
     return 'is due and waits for its job to have room again: concurrency or rateLimit of the job is used up here.'
   }
+  if (isSuspect(run)) {
+    return `is due. It lost its worker ${run.crashCount} times in a row, and waits for one that holds no other such run.`
+  }
   return 'is due and waits for a free worker.'
 }
 
-async function keyHolders({ storage }: Engine, { concurrencyKey, tenant }: RunRecord): Promise<string[]> {
-  if (concurrencyKey === null) return []
-  return (await storage.getRuns({ tenant, holdingKey: concurrencyKey })).map((run) => run.id)
+/** By the clock of this process: near enough for words. */
+function isPast(instant: string | null, now: number): boolean {
+  return instant !== null && Date.parse(instant) <= now
+}
+
+function namesOf(steps: readonly string[]): string {
+  return steps.map((step) => `"${step}"`).join(', ')
+}
+
+/** Nobody waits for a slot that is kept from the execution before. */
+async function keyHolders({ storage }: Engine, run: RunRecord): Promise<string[]> {
+  const { concurrencyKey, concurrencySlot, tenant } = run
+  if (concurrencyKey === null || concurrencySlot !== null) return []
+  return (await storage.getRuns({ tenant, holdingKey: concurrencyKey })).map(({ id }) => id)
 }

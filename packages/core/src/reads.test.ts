@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { ENDED_STATUSES, RUN_STATUSES, type Run, type Storage } from './index'
-import { anything, createBench, createGate, found, type Bench } from './testing/test-bench'
+import { ENDED_STATUSES, RUN_STATUSES, type Durably, type Run, type Storage } from './index'
+import { anything, createBench, createGate, createMortal, found, type Bench } from './testing/test-bench'
 import { settled } from './testing/fake-clock'
 
 let bench: Bench
@@ -305,6 +305,13 @@ describe('counts', () => {
   })
 })
 
+/** A run that only waits is left after a turn of the loop, which is a timer here. */
+async function drain(durably: Durably) {
+  const draining = durably.runUntilIdle()
+  await bench.clock.advance(10)
+  await draining
+}
+
 describe('explain', () => {
   it('names the time of a delayed run', async () => {
     const { durably, call } = office()
@@ -323,6 +330,80 @@ describe('explain', () => {
     expect(await durably.explain(second.id)).toMatch(new RegExp(`concurrency key "k".*${first.id}`))
     expect(await durably.explain(first.id)).toContain('is running on worker')
     gate.open()
+  })
+
+  it('names no time that is over, and none at which something else happens', async () => {
+    const durably = bench.open({ concurrency: 4 })
+    const retry = { maxAttempts: 3, delay: 60_000 }
+    const waiting = durably.defineJob({ name: 'waiting', input: anything }, (ctx) =>
+      ctx.waitFor('go', { timeout: 50_000 }),
+    )
+    const failing = durably.defineJob({ name: 'failing', input: anything, retry }, () => {
+      throw new Error('oh no')
+    })
+    const hasty = durably.defineJob({ name: 'hasty', input: anything, retry, timeout: 30_000 }, (ctx, kind) => {
+      if (kind === 'wait') return ctx.waitFor('go')
+      throw new Error('oh no')
+    })
+    const ids = {
+      waiting: (await waiting.trigger({})).id,
+      failing: (await failing.trigger({})).id,
+      hastyWait: (await hasty.trigger('wait')).id,
+      hastyRetry: (await hasty.trigger('fail')).id,
+      later: (await waiting.trigger({}, { delay: 40_000 })).id,
+    }
+    const explained = async () => {
+      const all = Object.entries(ids).map(async ([name, id]) => [name, await durably.explain(id)] as const)
+      return Object.fromEntries(await Promise.all(all))
+    }
+    await drain(durably)
+    expect(await explained()).toEqual({
+      waiting: expect.stringContaining(' waits for "go"; it goes on at 2030-01-01T00:00:50.000Z at the latest.'),
+      failing: expect.stringContaining(' failed (oh no), and starts attempt 2 at 2030-01-01T00:01:00.000Z.'),
+      hastyWait: expect.stringContaining(' waits for "go"; it times out at 2030-01-01T00:00:30.000Z.'),
+      hastyRetry: expect.stringContaining(' failed (oh no), and it times out at 2030-01-01T00:00:30.000Z.'),
+      later: expect.stringContaining(' starts at 2030-01-01T00:00:40.000Z.'),
+    })
+    await bench.clock.advance(60_000)
+    const due = 'is due and waits for a free worker.'
+    expect(await explained()).toEqual({
+      waiting: expect.stringContaining(` need not wait for "go" any more, and ${due}`),
+      failing: expect.stringContaining(`may start attempt 2, and ${due}`),
+      hastyWait: expect.stringContaining(` need not wait for "go" any more, and ${due}`),
+      hastyRetry: expect.stringContaining(`may start attempt 2, and ${due}`),
+      later: expect.stringContaining(` ${due}`),
+    })
+  })
+
+  it('says of a wait without a time, or whose signal has come, that it is one', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.waitFor('go'))
+    const { id } = await job.trigger({})
+    await drain(durably)
+    expect(await durably.explain(id)).toMatch(/ waits for "go"\.$/)
+    await durably.signal(id, 'go')
+    expect(await durably.explain(id)).toMatch(/ need not wait for "go" any more, and is due/)
+  })
+
+  it('says that the lease of a lost worker ran out', async () => {
+    const mortal = createMortal(bench.storage)
+    const { run } = await bench.perform(() => new Promise(() => {}), { storage: mortal.storage })
+    mortal.kill()
+    const durably = bench.open()
+    expect(await durably.explain(run.id)).toContain('without news it is taken back after 2030-01-01T00:00:30.000Z.')
+    await bench.clock.advance(30_001)
+    expect(await durably.explain(run.id)).toContain(
+      'its lease ran out at 2030-01-01T00:00:30.000Z, and the next worker',
+    )
+  })
+
+  it('does not name the run itself as the one that has its key', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.waitFor('go'))
+    const { id } = await job.trigger({}, { concurrencyKey: 'k', holdKeyWhileWaiting: true })
+    await drain(durably)
+    await durably.signal(id, 'go')
+    expect(await durably.explain(id)).toContain('is due and waits for a free worker')
   })
 
   it('says that nobody here knows the job', async () => {
