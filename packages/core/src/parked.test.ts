@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { defineJob, type Durably, type JobContext } from './index'
+import { defineJob, type Durably, type JobContext, type Storage } from './index'
 import { settled } from './testing/fake-clock'
-import { anything, createBench, found, recordEvents, type Bench } from './testing/test-bench'
+import { anything, createBench, createMortal, found, recordEvents, type Bench } from './testing/test-bench'
 
 let bench: Bench
 
@@ -85,15 +85,27 @@ describe('a name that is recorded', () => {
   )
 
   it('does not hand what a stream has left to a body that is none', async () => {
-    const seen: unknown[] = []
-    const { now } = await redeploy(
-      (ctx) => ctx.stream('x', (emit) => emit(1).then(() => Promise.reject(new Error('no')))).catch(() => {}),
-      async (ctx) => {
-        await ctx.run('x', ({ checkpoint }) => seen.push(checkpoint)).catch(() => {})
-        await ctx.run('x2', ({ checkpoint }) => seen.push(checkpoint))
-      },
+    const mortal = createMortal(bench.storage)
+    const open = (body: Body, storage: Storage) => {
+      const durably = bench.open({ storage, workerId: storage === bench.storage ? 'second' : 'first' })
+      durably.use({ name: 'history', records: { events: true } })
+      const job = durably.defineJob({ name: 'job', input: anything }, body)
+      durably.start()
+      return { durably, job }
+    }
+    const first = open(
+      (ctx) => ctx.stream('x', (emit) => emit('part').then(() => new Promise(() => {}))),
+      mortal.storage,
     )
-    expect(await now()).toMatchObject({ status: 'completed' })
+    const { id } = await first.job.trigger({})
+    await bench.clock.advance(100)
+    expect(await bench.storage.getSteps(id)).toMatchObject([{ status: 'started', checkpoint: expect.any(String) }])
+    mortal.kill()
+    const seen: unknown[] = []
+    const { durably } = open((ctx) => ctx.run('x', ({ checkpoint }) => void seen.push(checkpoint)), bench.storage)
+    await durably.recover({ workerId: 'first' })
+    await quiet()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
     expect(seen).toEqual([undefined])
   })
 

@@ -132,6 +132,22 @@ describe('a call that an earlier pass has left open', () => {
     expect(events.filter(({ type }) => type === 'run:suspend')).toEqual([])
   })
 
+  it('does not keep a cancel from the pass that is going on', async () => {
+    let passes = 0
+    const caught: unknown[] = []
+    const { durably, id } = await perform(async (ctx) => {
+      passes += 1
+      if (passes === 1) void ctx.run('deaf', () => new Promise(() => {}))
+      if (passes === 1) throw new Error('not yet')
+      await ctx.waitFor('approval').catch((error: unknown) => caught.push(error))
+    })
+    await durably.cancel(id)
+    await settled()
+    expect(caught).toMatchObject([{ code: 'CANCELLED' }])
+    await bench.clock.advance(6000)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'cancelled' })
+  })
+
   it('has names of its own in each pass, two at a time included', async () => {
     const durably = bench.open()
     durably.use({ name: 'both', aroundRun: async (_run, next) => Promise.all([next(), next()]) })
