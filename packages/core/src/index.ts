@@ -73,7 +73,7 @@ export type {
   StepStartEvent,
 } from './events'
 export { keyConflict } from './key-conflict'
-export { refuseUnknownOptions, type OptionNames } from './known-options'
+export { refuseMisspelledOptions, refuseUnknownOptions, type OptionNames } from './known-options'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
 export {
   ENDED_STATUSES,
@@ -93,7 +93,7 @@ export type { DurablyOptions } from './options'
 export type { Plugin, RecordedHistory, RunInfo, StepInfo, Uninstall, WorkerSwitch } from './plugin'
 export type { RateLimit } from './rate-window'
 export type { Logger } from './reporter'
-export type { GrowingDelay, RetryPolicy } from './retry'
+export { requireRetryPolicy, type GrowingDelay, type RetryPolicy } from './retry'
 export type { CompletedRun, Run, RunFields, Step, TriggeredRun } from './run'
 export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
 export type { CountFilter, Log, PageOptions, RunFilter, RunReads } from './runs'

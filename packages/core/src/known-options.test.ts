@@ -126,7 +126,7 @@ describe('an option that nobody knows', () => {
 describe('a storage that is none', () => {
   it.each([
     [undefined, 'storage must be a Storage, for example createMemoryStorage()'],
-    ['app.db', 'not app.db'],
+    ['postgres://me:secret@host', 'not a string.'],
     [Promise.resolve({}), 'storage is a promise: await it before createDurably().'],
     [{ migrate: async () => {} }, 'storage is no Storage: it has no enqueue(), claim(), commit()'],
   ])('is refused at once: %o', (storage, message) => {

@@ -1,27 +1,44 @@
 import { InvalidOptionError } from './errors'
 
 /** Every name of an options type, and no other: the compiler sees to it. */
-export type OptionNames<T> = Readonly<Record<keyof T, true>>
+export type OptionNames<T> = Readonly<Record<KeyOfEach<T>, true>>
+
+type KeyOfEach<T> = T extends unknown ? keyof T : never
+
+type Known = Readonly<Record<string, true>>
 
 /** Without this a misspelled option would have no effect, and nobody would be told. */
-export function refuseUnknownOptions(what: string, given: object, known: Readonly<Record<string, true>>): void {
-  if (typeof given !== 'object' || given === null) {
-    throw new InvalidOptionError(`${what} takes its options as an object, not ${String(given)}.`)
-  }
-  for (const name in given) if (known[name] !== true) throw unknownOption(what, name, Object.keys(known))
+export function refuseUnknownOptions(what: string, given: object, known: Known): void {
+  requireObject(what, given)
+  for (const name in given) if (known[name] !== true) throw unknownOption(what, name, known)
 }
 
-function unknownOption(what: string, name: string, known: readonly string[]): InvalidOptionError {
-  const nearest = nearestOf(name, known)
-  const hint = nearest === null ? `There are ${known.join(', ')}.` : `Did you mean "${nearest}"?`
+/** For options that are handed on to a library, which may have more of them: refuses what is all but a known name. */
+export function refuseMisspelledOptions(what: string, given: object, known: Known): void {
+  requireObject(what, given)
+  for (const name in given) {
+    if (known[name] !== true && nearestOf(name, known, 1) !== null) throw unknownOption(what, name, known)
+  }
+}
+
+function requireObject(what: string, given: unknown): void {
+  if (typeof given === 'object' && given !== null) return
+  // A text may be the address of a database, with a password in it.
+  const found = typeof given === 'string' ? 'a text' : String(given)
+  throw new InvalidOptionError(`${what} takes its options as an object, not ${found}.`)
+}
+
+function unknownOption(what: string, name: string, known: Known): InvalidOptionError {
+  const nearest = nearestOf(name, known, Math.ceil(name.length * 0.4))
+  const hint = nearest === null ? `There are ${Object.keys(known).join(', ')}.` : `Did you mean "${nearest}"?`
   return new InvalidOptionError(`${what} knows no option "${name}". ${hint}`)
 }
 
-/** The known name that most likely was meant; `null` when all are too different. */
-function nearestOf(name: string, known: readonly string[]): string | null {
+/** The known name that most likely was meant; `null` when all are further away than so many letters. */
+function nearestOf(name: string, known: Known, mostEdits: number): string | null {
   let nearest: string | null = null
-  let least = Math.ceil(name.length * 0.4) + 1
-  for (const each of known) {
+  let least = mostEdits + 1
+  for (const each of Object.keys(known)) {
     const distance = editsBetween(name.toLowerCase(), each.toLowerCase())
     if (distance >= least) continue
     least = distance

@@ -56,7 +56,7 @@ export function requireDurablyOptions(options: DurablyOptions): void {
 function requireStorage(storage: Storage): void {
   if (typeof storage !== 'object' || storage === null) {
     throw new InvalidOptionError(
-      `storage must be a Storage, for example createMemoryStorage() or createKyselyStorage({ dialect }), not ${String(storage)}.`,
+      `storage must be a Storage, for example createMemoryStorage() or createKyselyStorage({ dialect }), not ${storage === null ? 'null' : `a ${typeof storage}`}.`,
     )
   }
   if ('then' in storage) throw new InvalidOptionError('storage is a promise: await it before createDurably().')

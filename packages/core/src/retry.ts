@@ -71,7 +71,7 @@ function delayOf({ delay = {} }: RetryPolicy, { attempt, error, random }: Failed
 const RETRY_POLICY: OptionNames<RetryPolicy> = { maxAttempts: true, delay: true, countCrashes: true }
 const GROWING_DELAY: OptionNames<GrowingDelay> = { from: true, factor: true, upTo: true }
 
-/** Checked where the policy is given: a mistake must not wait for the first failure. */
+/** The policy, checked where it is given: a mistake must not wait for the first failure. */
 export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPolicy {
   refuseUnknownOptions(`${what}: retry`, policy, RETRY_POLICY)
   const { maxAttempts, delay, countCrashes } = policy

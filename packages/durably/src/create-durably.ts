@@ -1,9 +1,17 @@
-import { createDurably as createOnStorage, InvalidOptionError } from '@coji/durably-core'
-import type { Durably, DurablyOptions, JobHandle, JobOptions, Plugin, StorableSchema } from '@coji/durably-core'
+import { createDurably as createOnStorage, InvalidOptionError, refuseUnknownOptions } from '@coji/durably-core'
+import type {
+  Durably,
+  DurablyOptions,
+  JobHandle,
+  JobOptions,
+  OptionNames,
+  Plugin,
+  StorableSchema,
+} from '@coji/durably-core'
 import type { DurablyDatabase, KyselyStorage } from '@coji/durably-storage-kysely'
 import type { Kysely, Transaction } from 'kysely'
 import type { SqlJobContext } from './sql-job-context'
-import { createSqlStorage, placesIn, type SqlDatabase } from './sql-storage'
+import { createSqlStorage, NO_DATABASE, placesIn, type SqlDatabase } from './sql-storage'
 
 /** An instance on a SQL database. Everything of core's `DurablyOptions` applies, with a database for `storage`. */
 export type DatabaseOptions<DB = DurablyDatabase> = Omit<DurablyOptions, 'storage'> &
@@ -37,11 +45,28 @@ export interface SqlDurably<DB = DurablyDatabase> extends Durably {
 export function createDurably<DB = DurablyDatabase>(options: DatabaseOptions<DB>): SqlDurably<DB>
 export function createDurably(options: DurablyOptions): Durably
 export function createDurably<DB>(options: DatabaseOptions<DB> | DurablyOptions): Durably {
+  refuseUnknownOptions('createDurably()', options, OPTIONS)
   refuseMixture(options)
-  if (options.storage !== undefined) return createOnStorage(options)
-  const { tablePrefix, durability, dialect, db, ...engine } = options
-  const storage = createSqlStorage<DB>(options)
+  const { tablePrefix, durability, dialect, db, ...engine } = { ...NO_DATABASE, ...options }
+  if (engine.storage !== undefined) return createOnStorage({ ...engine, storage: engine.storage })
+  const storage = createSqlStorage<DB>(options as DatabaseOptions<DB>)
   return Object.assign(createOnStorage({ ...engine, storage }), { db: storage.db })
+}
+
+const OPTIONS: OptionNames<DatabaseOptions | DurablyOptions> = {
+  dialect: true,
+  db: true,
+  tablePrefix: true,
+  durability: true,
+  storage: true,
+  pollingInterval: true,
+  heartbeatInterval: true,
+  staleThreshold: true,
+  concurrency: true,
+  workerId: true,
+  maxCrashes: true,
+  logger: true,
+  environment: true,
 }
 
 function refuseMixture(options: Parameters<typeof placesIn>[0]): void {

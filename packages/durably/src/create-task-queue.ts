@@ -1,8 +1,8 @@
-import { InvalidOptionError } from '@coji/durably-core'
+import { InvalidOptionError, refuseUnknownOptions, type OptionNames } from '@coji/durably-core'
 import { createTaskQueue as createOnStorage, type TaskQueue, type TaskQueueOptions } from '@coji/durably-core/queue'
 import type { DurablyDatabase } from '@coji/durably-storage-kysely'
 import type { Dialect, Kysely } from 'kysely'
-import { createSqlStorage, placesIn, type SqlDatabase } from './sql-storage'
+import { createSqlStorage, NO_DATABASE, placesIn, type SqlDatabase } from './sql-storage'
 
 /** An instance for whatever tables: their types do not matter here, and make each instance a type of its own. */
 export type AnyKysely = Pick<Kysely<unknown>, 'getExecutor' | 'isTransaction' | 'destroy'>
@@ -22,6 +22,24 @@ export type DatabaseQueueOptions = Omit<TaskQueueOptions, 'storage'> &
       }
   )
 
+const OPTIONS: OptionNames<TaskQueueOptions | DatabaseQueueOptions> = {
+  dialect: true,
+  db: true,
+  tablePrefix: true,
+  durability: true,
+  storage: true,
+  retry: true,
+  keep: true,
+  logger: true,
+  pollingInterval: true,
+  heartbeatInterval: true,
+  staleThreshold: true,
+  concurrency: true,
+  workerId: true,
+  maxCrashes: true,
+  environment: true,
+}
+
 /**
  * A task queue in the memory of this process, on a Kysely dialect, on an application's Kysely instance, or on any other
  * storage, that of a durably instance included. It executes nothing until `start()`.
@@ -33,6 +51,7 @@ export type DatabaseQueueOptions = Omit<TaskQueueOptions, 'storage'> &
 export function createTaskQueue<TTasks extends object = Record<string, unknown>>(
   options: TaskQueueOptions | DatabaseQueueOptions = {},
 ): TaskQueue<TTasks> {
+  refuseUnknownOptions('createTaskQueue()', options, OPTIONS)
   const given = placesIn(options)
   if (given.length > 1) {
     throw new InvalidOptionError(`createTaskQueue() takes a dialect, a db or a storage, not ${given.join(' and ')}.`)
@@ -43,5 +62,3 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   if (db === undefined) return createOnStorage(queue)
   return createOnStorage({ ...queue, storage: createSqlStorage({ ...database, db: db as Kysely<DurablyDatabase> }) })
 }
-
-const NO_DATABASE = { tablePrefix: undefined, durability: undefined, dialect: undefined, db: undefined }

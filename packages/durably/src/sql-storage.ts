@@ -36,6 +36,8 @@ export function createSqlStorage<DB>({ tablePrefix, durability, dialect, db }: S
   })
 }
 
+export const NO_DATABASE = { tablePrefix: undefined, durability: undefined, dialect: undefined, db: undefined }
+
 const PLACES = ['dialect', 'db', 'storage'] as const
 
 /** The places for data that are given; more than one is a mistake. */

@@ -1,4 +1,10 @@
-import { InvalidOptionError, type Plugin, type RecordedHistory } from '@coji/durably-core'
+import {
+  InvalidOptionError,
+  refuseUnknownOptions,
+  type OptionNames,
+  type Plugin,
+  type RecordedHistory,
+} from '@coji/durably-core'
 
 /** What `withLogPersistence` keeps. */
 export interface LogPersistenceOptions {
@@ -6,11 +12,15 @@ export interface LogPersistenceOptions {
   readonly include?: RecordedHistory | undefined
 }
 
+const OPTIONS: OptionNames<LogPersistenceOptions> = { include: true }
+
 /**
  * Stores what jobs log and what happens to runs, in the same writes as the runs themselves, for `getLogs()` and
  * `getEvents()`. It stays when the run ends and goes when the run is deleted or purged.
  */
-export function withLogPersistence({ include }: LogPersistenceOptions = {}): Plugin {
+export function withLogPersistence(options: LogPersistenceOptions = {}): Plugin {
+  refuseUnknownOptions('withLogPersistence()', options, OPTIONS)
+  const { include } = options
   if (include !== undefined && (typeof include !== 'object' || include === null)) {
     throw new InvalidOptionError('include must say which logs and events to keep.')
   }

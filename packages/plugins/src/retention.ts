@@ -1,9 +1,11 @@
 import {
   InvalidOptionError,
   isEnded,
+  refuseUnknownOptions,
   type Clock,
   type Durably,
   type EndedStatus,
+  type OptionNames,
   type Plugin,
   type PurgeOptions,
 } from '@coji/durably-core'
@@ -31,15 +33,25 @@ const DEFAULT_AGE_MS = 30 * 24 * HOUR_MS
 const FIRST_AFTER_MS = 5 * SECOND_MS
 const AFTER_TROUBLE_MS = 60 * SECOND_MS
 
+const OPTIONS: OptionNames<RetentionOptions> = {
+  olderThan: true,
+  keepNewest: true,
+  status: true,
+  every: true,
+  clock: true,
+}
+
 /**
  * Removes ended runs, with all that belongs to them, soon after the start and then once an hour. With `olderThan` and
  * `keepNewest` a run goes when both let it; use the plugin twice for whichever comes first. Trouble is a
  * `worker:error`, and the next try comes a minute later. Any number of processes may use it at once.
  */
 export function withRetention(options: RetentionOptions = {}): Plugin {
+  refuseUnknownOptions('withRetention()', options, OPTIONS)
   const what = purgeOptions(options)
   const { every = HOUR_MS, clock = backgroundClock } = options
-  if (!(every > 0)) throw new InvalidOptionError(`every must be more than 0 ms, not ${every}.`)
+  if (!(every > 0 && Number.isFinite(every)))
+    throw new InvalidOptionError(`every must be more than 0 ms, not ${every}.`)
   return { name: 'retention', install: (durably) => purgeForEver({ durably, what, every, clock }) }
 }
 

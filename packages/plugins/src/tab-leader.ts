@@ -1,4 +1,4 @@
-import { InvalidOptionError, type Plugin } from '@coji/durably-core'
+import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type Plugin } from '@coji/durably-core'
 import { TabLeadership } from './tab-leadership'
 import { relayEvents } from './tab-relay'
 import { onReturn } from './tab-visibility'
@@ -52,7 +52,15 @@ export function withTabLeader(options: TabLeaderOptions = {}): Plugin {
   }
 }
 
+const OPTIONS: OptionNames<TabLeaderOptions> = {
+  name: true,
+  staleThreshold: true,
+  heartbeatInterval: true,
+  onLeadership: true,
+}
+
 function checked(options: TabLeaderOptions) {
+  refuseUnknownOptions('withTabLeader()', options, OPTIONS)
   const { name = 'default', staleThreshold = 120_000, heartbeatInterval = 5000, onLeadership } = options
   if (typeof name !== 'string' || name === '') throw new InvalidOptionError('withTabLeader() needs a name of its tabs.')
   for (const [option, value] of Object.entries({ staleThreshold, heartbeatInterval })) {

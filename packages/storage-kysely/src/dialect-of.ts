@@ -9,8 +9,8 @@ export function dialectOf(adapter: DialectAdapter): SqlDialect {
   if (adapter instanceof SqliteAdapter) return sqlite
   if (adapter instanceof PostgresAdapter) return postgres
   // Another copy of Kysely in the process has classes of its own.
-  const name = adapter.constructor.name
+  const name = typeof adapter === 'object' && adapter !== null ? adapter.constructor.name : String(adapter)
   if (name.includes('Sqlite')) return sqlite
   if (name.includes('Postgres')) return postgres
-  throw new InvalidOptionError(`durably works on SQLite and Postgres. The dialect has a ${name}.`)
+  throw new InvalidOptionError(`durably works on SQLite and Postgres. createAdapter() of the dialect gives ${name}.`)
 }

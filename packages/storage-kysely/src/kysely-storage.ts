@@ -20,6 +20,7 @@ import { createEnqueue } from './enqueue'
 import { createEvents } from './events'
 import { Executor } from './executor'
 import { FENCES, type Fences } from './fences'
+import { requireOptions } from './given-database'
 import { gated } from './gated-driver'
 import { channelOf, HintRelay, notifyDue } from './hints'
 import { createLogs } from './logs'
@@ -74,6 +75,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
  * ```
  */
 export function createKyselyStorage<DB = DurablyDatabase>(options: KyselyStorageOptions<DB>): KyselyStorage<DB> {
+  requireOptions(options as unknown as KyselyStorageOptions<never>)
   return createKyselyStorageWith({ ...options, fences: FENCES })
 }
 
@@ -85,10 +87,10 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
   if (durability !== 'safe' && durability !== 'fast') {
     throw new InvalidOptionError(`durability must be 'safe' or 'fast', not '${String(durability)}'.`)
   }
-  const dialect = 'dialect' in options ? options.dialect : null
+  const { dialect = null, db: given } = options as { dialect?: Dialect; db?: Kysely<DB> }
   const hooks = dialect === null ? null : hooksOf(dialect)
   hooks?.configure?.({ durability })
-  const db = 'db' in options ? options.db : new Kysely<DB>({ dialect: prepared(options.dialect) })
+  const db = dialect === null ? (given as Kysely<DB>) : new Kysely<DB>({ dialect: prepared(dialect) })
   // Statements of durably know no tables of the application, and none of its plugins.
   const plain = db.withoutPlugins() as unknown as Kysely<unknown>
   const context: SqlContext = {

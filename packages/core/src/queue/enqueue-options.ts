@@ -1,4 +1,4 @@
-import { InvalidOptionError, type TriggerOptions } from '../index'
+import { refuseUnknownOptions, type OptionNames, type TriggerOptions } from '../index'
 
 /** When and in which order a task runs. */
 export interface EnqueueOptions {
@@ -14,20 +14,16 @@ export interface EnqueueOptions {
   readonly transaction?: unknown
 }
 
-const KNOWN: readonly string[] = [
-  'delay',
-  'runAt',
-  'dedupeKey',
-  'priority',
-  'transaction',
-] satisfies (keyof EnqueueOptions)[]
+const OPTIONS: OptionNames<EnqueueOptions> = {
+  delay: true,
+  runAt: true,
+  dedupeKey: true,
+  priority: true,
+  transaction: true,
+}
 
-/** Strict: a key that is spelled wrongly would make one task into two. */
 export function toTriggerOptions(options: EnqueueOptions = {}): TriggerOptions {
-  if (typeof options !== 'object' || options === null)
-    throw new InvalidOptionError('The options of a task must be an object.')
-  const unknown = Object.keys(options).find((key) => !KNOWN.includes(key))
-  if (unknown !== undefined) throw new InvalidOptionError(`enqueue() knows no option "${unknown}".`)
+  refuseUnknownOptions('enqueue()', options, OPTIONS)
   const { dedupeKey, ...others } = options
   return { ...others, idempotencyKey: dedupeKey }
 }

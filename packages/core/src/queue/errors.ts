@@ -1,13 +1,16 @@
 import { DurablyError } from '../index'
 
-/** No handler of this type is registered on the queue. */
+/** The queue has neither a handler for this type nor a declaration of it. */
 export class UnknownTaskTypeError extends DurablyError {
   override readonly name = 'UnknownTaskTypeError'
   readonly taskType: string
 
   constructor(taskType: string, known: readonly string[]) {
     const there = known.length === 0 ? 'none is' : `there are ${known.map((each) => `"${each}"`).join(', ')}`
-    super('UNKNOWN_TASK_TYPE', `No handler for tasks of type "${taskType}" is registered on this queue; ${there}.`)
+    super(
+      'UNKNOWN_TASK_TYPE',
+      `No handler for tasks of type "${taskType}" is registered on this queue; ${there}. To enqueue them, declare() does.`,
+    )
     this.taskType = taskType
   }
 }

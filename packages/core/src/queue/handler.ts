@@ -1,14 +1,20 @@
 import {
+  declareJob,
   defineJob,
   InvalidOptionError,
+  refuseMisspelledOptions,
+  refuseUnknownOptions,
   type JobContext,
+  type JobDeclaration,
   type JobDefinition,
   type JobOptions,
+  type OptionNames,
+  type RetryPolicy,
   type StandardSchema,
   type StorableSchema,
   type StepLog,
 } from '../index'
-import type { RetryDelay } from './options'
+import { requireTaskRetry } from './options'
 import { jobNameOf } from './task'
 
 /** What a handler gets besides the payload. */
@@ -32,9 +38,15 @@ export interface TaskOptions<TInput = unknown, TPayload = TInput>
   /** Milliseconds after which an attempt is given up, whether its handler has settled or not. Default: never. */
   readonly timeout?: number | undefined
   /** Default: the queue's. */
-  readonly retry?: RetryDelay | undefined
-  /** Default: the queue's. */
-  readonly maxAttempts?: number | undefined
+  readonly retry?: RetryPolicy | undefined
+}
+
+/** What is known of a type by a queue that only enqueues its tasks and reads them. */
+export interface TaskDeclaration<TInput = unknown> {
+  /** Any Standard Schema. `enqueue` refuses what it refuses, and stores what it parsed. */
+  readonly schema?: StandardSchema<TInput, unknown> | undefined
+  /** As that of the handler: its `maxAttempts` is what tasks of the type show. Default: the queue's. */
+  readonly retry?: RetryPolicy | undefined
 }
 
 /**
@@ -61,18 +73,19 @@ export interface ResolvedHandler {
 
 export interface ResolveHandlerParams {
   readonly handler: TaskHandler
-  readonly defaults: { readonly retry: RetryDelay | undefined; readonly maxAttempts: number }
+  /** The policy of the queue. */
+  readonly retry: RetryPolicy
   readonly perform: (handler: ResolvedHandler, ctx: JobContext, payload: unknown) => Promise<void>
 }
 
-export function resolveHandler({ handler, defaults, perform }: ResolveHandlerParams): ResolvedHandler {
+export function resolveHandler({ handler, retry: ofQueue, perform }: ResolveHandlerParams): ResolvedHandler {
   const { taskType, schema = ANYTHING, timeout, concurrency, rateLimit } = requireHandler(handler)
-  const { retry = defaults.retry, maxAttempts = defaults.maxAttempts } = handler
+  const retry = handler.retry === undefined ? ofQueue : requireTaskRetry(handler.retry, `The handler of "${taskType}"`)
   const job = defineJob(
     {
       name: jobNameOf(taskType),
       input: schema,
-      retry: { maxAttempts, delay: retry, countCrashes: true },
+      retry,
       concurrency,
       rateLimit,
     },
@@ -81,7 +94,7 @@ export function resolveHandler({ handler, defaults, perform }: ResolveHandlerPar
   const resolved: ResolvedHandler = {
     taskType,
     timeoutMs: timeout ?? null,
-    maxAttempts,
+    maxAttempts: retry.maxAttempts,
     execute: (payload, ctx) => handler.execute(payload, ctx),
     job,
   }
@@ -103,19 +116,50 @@ export function toHandler(form: HandlerForm): TaskHandler {
     case 2:
       return { taskType: form[0], execute: form[1] }
     default:
+      refuseUnknownOptions(`The options of "${String(form[0])}"`, form[1], OPTIONS)
       return { ...form[1], taskType: form[0], execute: form[2] }
   }
 }
 
+const OPTIONS: OptionNames<TaskOptions> = {
+  schema: true,
+  timeout: true,
+  retry: true,
+  concurrency: true,
+  rateLimit: true,
+}
+const HANDLER: OptionNames<TaskHandler> = { ...OPTIONS, taskType: true, execute: true }
+const DECLARATION: OptionNames<TaskDeclaration> = { schema: true, retry: true }
+
+/** A type without a handler. */
+export interface DeclaredType {
+  readonly maxAttempts: number
+  readonly job: JobDeclaration
+}
+
+export function resolveDeclaration(taskType: string, options: TaskDeclaration, ofQueue: RetryPolicy): DeclaredType {
+  requireType('declare()', taskType)
+  const what = `declare("${taskType}")`
+  refuseUnknownOptions(what, options, DECLARATION)
+  const { schema = ANYTHING, retry } = options
+  const { maxAttempts } = retry === undefined ? ofQueue : requireTaskRetry(retry, what)
+  return { maxAttempts, job: declareJob({ name: jobNameOf(taskType), input: schema }) }
+}
+
+function requireType(call: string, taskType: unknown): void {
+  if (typeof taskType === 'string' && taskType !== '') return
+  throw new InvalidOptionError(`${call} needs a task type that is not empty.`)
+}
+
 function requireHandler(handler: TaskHandler): TaskHandler {
   const { taskType, execute, timeout } = handler ?? {}
-  if (typeof taskType !== 'string' || taskType === '') {
-    throw new InvalidOptionError('register() needs a task type that is not empty.')
-  }
+  requireType('register()', taskType)
   if (typeof execute !== 'function') {
     throw new InvalidOptionError(`The handler of "${taskType}" needs a function execute(payload, ctx).`)
   }
-  if (timeout !== undefined && !(timeout > 0)) {
+  // An object with an execute() may have things of its own.
+  refuseMisspelledOptions(`The handler of "${taskType}"`, handler, HANDLER)
+  if (timeout !== undefined && !(timeout > 0 && Number.isFinite(timeout))) {
     throw new InvalidOptionError(`The timeout of "${taskType}" must be more than 0 ms, not ${timeout}.`)
   }
   return handler

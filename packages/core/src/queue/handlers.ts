@@ -1,16 +1,20 @@
-import type { JobDefinition, JobHandle, Run } from '../index'
+import { InvalidOptionError, type JobDeclaration, type JobHandle, type Run } from '../index'
 import { DuplicateHandlerError, UnknownTaskTypeError } from './errors'
-import type { ResolvedHandler } from './handler'
+import type { DeclaredType, ResolvedHandler } from './handler'
 import { jobNameOf, taskTypeOf, toTask, type Task } from './task'
 
-/** A handler, and the way to make tasks for it. */
-export interface RegisteredHandler extends ResolvedHandler {
+/** A type of which this queue can make tasks. */
+interface KnownType {
+  readonly maxAttempts: number
   readonly handle: JobHandle
 }
 
-/** The handlers of a queue by their types. */
+type Register = (job: JobDeclaration) => JobHandle
+
+/** What a queue knows of its types: those that it has handlers for, and those that it only enqueues and reads. */
 export class Handlers {
-  readonly #byType = new Map<string, RegisteredHandler>()
+  readonly #handled = new Map<string, KnownType>()
+  readonly #declared = new Map<string, KnownType>()
   readonly #maxAttempts: number
 
   /** `maxAttempts` is for tasks whose type nobody has registered here. */
@@ -18,26 +22,47 @@ export class Handlers {
     this.#maxAttempts = maxAttempts
   }
 
-  add(handler: ResolvedHandler, register: (job: JobDefinition) => JobHandle): void {
-    const { taskType, job } = handler
-    if (this.#byType.has(taskType)) throw new DuplicateHandlerError(taskType)
-    this.#byType.set(taskType, { ...handler, handle: register(job) })
+  add({ taskType, maxAttempts, job }: ResolvedHandler, register: Register): void {
+    if (this.#handled.has(taskType)) throw new DuplicateHandlerError(taskType)
+    this.#handled.set(taskType, { maxAttempts, handle: register(job) })
   }
 
-  get(taskType: string): RegisteredHandler {
-    const handler = this.#byType.get(taskType)
-    if (handler === undefined) throw new UnknownTaskTypeError(String(taskType), [...this.#byType.keys()])
-    return handler
+  /** Of a type that has a handler the handler says it all. */
+  declare(taskType: string, { maxAttempts, job }: DeclaredType, register: Register): void {
+    if (this.#declared.has(taskType)) throw new InvalidOptionError(`Tasks of type "${taskType}" are declared already.`)
+    this.#declared.set(taskType, { maxAttempts, handle: register(job) })
+  }
+
+  get(taskType: string): KnownType {
+    const known = this.#find(taskType)
+    if (known === undefined) throw new UnknownTaskTypeError(String(taskType), this.#types())
+    return known
   }
 
   /** The jobs of one type, or of all. */
   jobNames(taskType?: string): readonly string[] {
-    if (taskType !== undefined) return [this.get(taskType).job.name]
-    return [...this.#byType.keys()].map(jobNameOf)
+    if (taskType !== undefined) return [this.get(taskType).handle.name]
+    return this.#types().map(jobNameOf)
+  }
+
+  /** The jobs that this queue executes, of one type or of all. */
+  handledJobNames(taskType?: string): readonly string[] {
+    const handled = [...this.#handled.keys()].map(jobNameOf)
+    if (taskType === undefined) return handled
+    const { name } = this.get(taskType).handle
+    return handled.filter((each) => each === name)
   }
 
   toTask(run: Run): Task {
     const type = taskTypeOf(run.jobName)
-    return toTask(run, this.#byType.get(type ?? '')?.maxAttempts ?? this.#maxAttempts)
+    return toTask(run, this.#find(type ?? '')?.maxAttempts ?? this.#maxAttempts)
+  }
+
+  #find(taskType: string): KnownType | undefined {
+    return this.#handled.get(taskType) ?? this.#declared.get(taskType)
+  }
+
+  #types(): readonly string[] {
+    return [...new Set([...this.#handled.keys(), ...this.#declared.keys()])]
   }
 }

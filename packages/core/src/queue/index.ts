@@ -1,6 +1,6 @@
 export { DuplicateHandlerError, QueueStoppedError, UnknownTaskTypeError } from './errors'
-export type { TaskBody, TaskContext, TaskHandler, TaskOptions } from './handler'
-export type { KeepLimits, RetryDelay, TaskQueueOptions } from './options'
+export type { TaskBody, TaskContext, TaskDeclaration, TaskHandler, TaskOptions } from './handler'
+export type { KeepLimits, TaskQueueOptions } from './options'
 export { ENDED_TASK_STATES, TASK_STATES, type EndedTaskState, type Task, type TaskState } from './task'
 export {
   TASK_EVENT_TYPES,

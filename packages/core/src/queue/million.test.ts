@@ -42,8 +42,7 @@ it(`leaves nothing behind of ${TASKS} tasks in memory, and counts them all along
   const clock = createFakeClock(undefined, settle)
   const queue = createTaskQueue<{ work: { readonly number: number } }>({
     keep: KEEP,
-    retry: 1000,
-    maxAttempts: 2,
+    retry: { maxAttempts: 2, delay: 1000 },
     concurrency: 16,
     environment: { clock },
     logger: null,

@@ -1,16 +1,16 @@
 import {
   createMemoryStorage,
   InvalidOptionError,
+  refuseUnknownOptions,
+  requireRetryPolicy,
   systemClock,
   type Clock,
   type DurablyOptions,
+  type OptionNames,
   type RetryPolicy,
   type Storage,
 } from '../index'
 import type { TaskLogger } from './task-log'
-
-/** When what failed is tried again: milliseconds, how they grow, or a function of the attempt (from 1) and its error. */
-export type RetryDelay = NonNullable<RetryPolicy['delay']>
 
 /** How many ended tasks of a state are kept, and for how long. What exceeds either goes. */
 export interface KeepLimits {
@@ -23,10 +23,11 @@ export interface KeepLimits {
 export interface TaskQueueOptions extends Omit<DurablyOptions, 'storage' | 'logger'> {
   /** Where tasks are. Default: the memory of this process. */
   readonly storage?: Storage | undefined
-  /** When a failed task is tried again. Default: growing, at random up to 1 s, 2 s, 4 s … 60 s. */
-  readonly retry?: RetryDelay | undefined
-  /** Executions of a task before it is dead, the first included. Default 5. */
-  readonly maxAttempts?: number | undefined
+  /**
+   * How often a task is executed before it is dead, and when a failed one is tried again: the policy of jobs. Executions
+   * that ended with their worker always count. Default: `{ maxAttempts: 5 }`, at random up to 1 s, 2 s, 4 s … 60 s.
+   */
+  readonly retry?: RetryPolicy | undefined
   /** Default: succeeded tasks for an hour, 1,000 at most; dead ones for a week, 10,000 at most. */
   readonly keep?: { readonly succeeded?: KeepLimits | undefined; readonly dead?: KeepLimits | undefined } | undefined
   /** Gets one line for each event, and those of handlers. `console` fits. Default: none, and errors go to `console`. */
@@ -38,8 +39,7 @@ export type Keep = Readonly<Record<'succeeded' | 'dead', Readonly<Required<{ age
 export interface ResolvedOptions {
   readonly engine: DurablyOptions
   readonly clock: Clock
-  readonly retry: RetryDelay | undefined
-  readonly maxAttempts: number
+  readonly retry: RetryPolicy
   readonly keep: Keep
   readonly logger: TaskLogger | null
 }
@@ -51,27 +51,53 @@ const DEFAULT_KEEP: Keep = {
   dead: { age: 7 * 24 * HOUR_MS, count: 10_000 },
 }
 
+const OPTIONS: OptionNames<TaskQueueOptions> = {
+  storage: true,
+  retry: true,
+  keep: true,
+  logger: true,
+  pollingInterval: true,
+  heartbeatInterval: true,
+  staleThreshold: true,
+  concurrency: true,
+  workerId: true,
+  maxCrashes: true,
+  environment: true,
+}
+const KEEP: OptionNames<NonNullable<TaskQueueOptions['keep']>> = { succeeded: true, dead: true }
+const LIMITS: OptionNames<KeepLimits> = { age: true, count: true }
+
 export function resolveOptions(options: TaskQueueOptions): ResolvedOptions {
-  const { storage, retry, maxAttempts = 5, keep = {}, logger, ...engine } = options
+  refuseUnknownOptions('createTaskQueue()', options, OPTIONS)
+  const { storage, retry: policy = { maxAttempts: 5 }, keep = {}, logger, ...engine } = options
+  const retry = requireTaskRetry(policy, 'createTaskQueue()')
+  refuseUnknownOptions('keep', keep, KEEP)
   const clock = options.environment?.clock ?? systemClock
   return {
     engine: {
       ...engine,
       // Of crashes in a row nobody should give a task up before it had its attempts.
-      maxCrashes: options.maxCrashes ?? Math.max(DEFAULT_MAX_CRASHES, maxAttempts),
+      maxCrashes: options.maxCrashes ?? Math.max(DEFAULT_MAX_CRASHES, retry.maxAttempts),
       // What is kept is decided here.
       storage: storage ?? createMemoryStorage({ now: () => clock.now(), keepEnded: Number.POSITIVE_INFINITY }),
       ...(logger !== undefined && { logger }),
     },
     clock,
     retry,
-    maxAttempts,
     keep: { succeeded: resolveKeep('succeeded', keep.succeeded), dead: resolveKeep('dead', keep.dead) },
     logger: logger ?? null,
   }
 }
 
+/** A policy as jobs have it. What a lost worker was at counts, or a task that kills it would be tried for ever. */
+export function requireTaskRetry(policy: RetryPolicy, what: string): RetryPolicy {
+  requireRetryPolicy(policy, what)
+  if (policy.countCrashes !== false) return { ...policy, countCrashes: true }
+  throw new InvalidOptionError(`${what}: retry.countCrashes cannot be false for tasks; crashes count as attempts.`)
+}
+
 function resolveKeep(state: keyof Keep, given: KeepLimits = {}): Keep[keyof Keep] {
+  refuseUnknownOptions(`keep.${state}`, given, LIMITS)
   const { age = DEFAULT_KEEP[state].age, count = DEFAULT_KEEP[state].count } = given
   if (!(age >= 0)) throw new InvalidOptionError(`keep.${state}.age must be milliseconds from 0, not ${age}.`)
   const isCount = count === Number.POSITIVE_INFINITY || (Number.isSafeInteger(count) && count >= 0)

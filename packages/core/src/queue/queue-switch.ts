@@ -1,6 +1,16 @@
-import { ClosedError, InvalidOptionError, type Clock, type Durably, type StopOptions } from '../index'
+import {
+  refuseUnknownOptions,
+  type OptionNames,
+  ClosedError,
+  InvalidOptionError,
+  type Clock,
+  type Durably,
+  type StopOptions,
+} from '../index'
 import { QueueStoppedError } from './errors'
 import type { Retention } from './retention'
+
+const STOP_OPTIONS: OptionNames<StopOptions> = { timeout: true }
 
 const AGAIN_MS = 1000
 
@@ -43,8 +53,10 @@ export class QueueSwitch {
     void this.#startWhenPrepared()
   }
 
-  async stop({ timeout }: StopOptions = {}): Promise<void> {
-    if (timeout !== undefined && !(timeout >= 0)) {
+  async stop(options: StopOptions = {}): Promise<void> {
+    refuseUnknownOptions('stop()', options, STOP_OPTIONS)
+    const { timeout } = options
+    if (timeout !== undefined && !(timeout >= 0 && timeout < Number.POSITIVE_INFINITY)) {
       throw new InvalidOptionError(`timeout must be a number of milliseconds from 0, not ${timeout}.`)
     }
     if (this.#state === 'new' || this.#state === 'started') this.#state = 'stopping'

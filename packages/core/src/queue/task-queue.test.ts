@@ -9,7 +9,7 @@ import {
   wrapStorage,
   type Bench,
 } from '../testing/test-bench'
-import type { Storage } from '../index'
+import type { RetryPolicy, Storage } from '../index'
 import { createTaskQueue, type TaskEvent, type TaskQueue, type TaskQueueOptions, TASK_EVENT_TYPES } from './index'
 
 let bench: Bench
@@ -44,7 +44,7 @@ async function attemptsOfMortals({ maxAttempts, lives, aliveMs }: Record<'maxAtt
   const attempts: number[] = []
   for (let life = 1; life <= lives; life++) {
     const mortal = createMortal(bench.storage)
-    const queue = open({ maxAttempts }, mortal.storage)
+    const queue = open({ retry: { maxAttempts } }, mortal.storage)
     queue.register('heavy', (_payload, { attempt }) => {
       attempts.push(attempt)
       return new Promise(() => {})
@@ -66,7 +66,7 @@ describe('retries', () => {
     const backoffs: Record<string, number[]> = { usual: [], own: [] }
     queue.on('retry_scheduled', ({ taskType, backoffMs }) => backoffs[taskType]?.push(backoffMs))
     queue.register('usual', fail)
-    queue.register('own', { retry: 7000, maxAttempts: 3 }, fail)
+    queue.register('own', { retry: { maxAttempts: 3, delay: 7000 } }, fail)
     queue.start()
     await queue.enqueue('usual', null)
     await queue.enqueue('own', null)
@@ -76,7 +76,7 @@ describe('retries', () => {
   })
 
   it('begin when they are due, to the millisecond, and not before', async () => {
-    const queue = open({ retry: 123_456 })
+    const queue = open({ retry: { maxAttempts: 5, delay: 123_456 } })
     const begun: number[] = []
     queue.register('flaky', () => {
       begun.push(bench.clock.monotonic())
@@ -92,7 +92,7 @@ describe('retries', () => {
   })
 
   it('have their time also when it is that of the task itself', async () => {
-    const queue = open({ retry: 0 })
+    const queue = open({ retry: { maxAttempts: 5, delay: 0 } })
     queue.register('flaky', () => {
       queue.pause()
       return fail()
@@ -107,7 +107,7 @@ describe('retries', () => {
 describe('a worker that dies', () => {
   it('costs the task an attempt, and never gives it more than maxAttempts', async () => {
     const attempts = await attemptsOfMortals({ maxAttempts: 3, lives: 4, aliveMs: 1000 })
-    const queue = open({ maxAttempts: 3 })
+    const queue = open({ retry: { maxAttempts: 3 } })
     const events = recordEvents(queue)
     queue.register('heavy', () => attempts.push(Number.NaN))
     queue.start()
@@ -122,7 +122,7 @@ describe('a worker that dies', () => {
   it('while it records that no attempt is left shows none more than there are', async () => {
     const heavy = () => new Promise(() => {})
     const first = createMortal(bench.storage)
-    const dying = open({ maxAttempts: 1 }, first.storage)
+    const dying = open({ retry: { maxAttempts: 1 } }, first.storage)
     dying.register('heavy', heavy)
     dying.start()
     const { id } = await dying.enqueue('heavy', null)
@@ -132,10 +132,10 @@ describe('a worker that dies', () => {
       if (operation === 'commit') second.kill()
       return call()
     })
-    const burying = open({ maxAttempts: 1 }, mute)
+    const burying = open({ retry: { maxAttempts: 1 } }, mute)
     burying.register('heavy', heavy)
     burying.start()
-    const queue = open({ maxAttempts: 1 })
+    const queue = open({ retry: { maxAttempts: 1 } })
     queue.register('heavy', heavy)
     const events = recordEvents(queue)
     await bench.clock.advance(40_000)
@@ -217,7 +217,7 @@ describe('a time-out', () => {
 
 describe('what is kept', () => {
   it('are succeeded tasks for an hour and dead ones for a week, unless the queue says otherwise', async () => {
-    const queue = open({ concurrency: 50, maxAttempts: 1 })
+    const queue = open({ concurrency: 50, retry: { maxAttempts: 1 } })
     queue.register('pass', () => {})
     queue.register('die', fail)
     const sweep = () => queue.runUntilIdle()
@@ -242,7 +242,7 @@ describe('what is kept', () => {
   it('goes when it is too old, or more than its state keeps, and the counts say so', async () => {
     const queue = open({ keep: { succeeded: { age: 50_000, count: 2 }, dead: { age: Number.POSITIVE_INFINITY } } })
     queue.register('pass', () => {})
-    queue.register('die', { maxAttempts: 1 }, fail)
+    queue.register('die', { retry: { maxAttempts: 1 } }, fail)
     queue.start()
     for (let n = 0; n < 5; n++) await queue.enqueue('pass', n)
     const dead = await queue.enqueue('die', null)
@@ -331,8 +331,11 @@ describe('the logger', () => {
   it('gets one line for each event, and those of handlers', async () => {
     const lines: unknown[][] = []
     const log = (level: string) => (message: string, fields: object) => void lines.push([level, message, fields])
-    const queue = open({ logger: { info: log('info'), warn: log('warn'), error: log('error') }, retry: 1000 })
-    queue.register('note', { maxAttempts: 2 }, (_payload, ctx) => {
+    const queue = open({
+      logger: { info: log('info'), warn: log('warn'), error: log('error') },
+      retry: { maxAttempts: 5, delay: 1000 },
+    })
+    queue.register('note', { retry: { maxAttempts: 2, delay: 1000 } }, (_payload, ctx) => {
       ctx.log.info('looking', { at: 'it' })
       return fail()
     })
@@ -412,19 +415,23 @@ describe('bad options', () => {
     expect(() => register(null)).toThrow('a task type')
     expect(() => register('a', { timeout: 0 }, () => {})).toThrow('timeout of "a" must be more than 0 ms')
     expect(() => register('a', { concurrency: 0 }, () => {})).toThrow('concurrency')
-    expect(() => register('a', { maxAttempts: 0 }, () => {})).toThrow('maxAttempts')
-    expect(() => register('a', { retry: -5 }, () => {})).toThrow('retry')
+    expect(() => register('a', { retry: { maxAttempts: 0 } }, () => {})).toThrow('maxAttempts')
+    expect(() => register('a', { retry: { maxAttempts: 5, delay: -5 } }, () => {})).toThrow('retry')
     expect(() => register('a', { schema: {} }, () => {})).toThrow('schema')
     queue.register('a', () => {})
-    expect(() => open({ maxAttempts: 0 }).register('a', () => {})).toThrow('maxAttempts must be an integer from 1')
-    expect(() => open({ retry: -1 }).register('a', () => {})).toThrow('delay of retry must be a number from 0')
+    expect(() => open({ retry: { maxAttempts: 0 } }).register('a', () => {})).toThrow(
+      'maxAttempts must be an integer from 1',
+    )
+    expect(() => open({ retry: { maxAttempts: 5, delay: -1 } }).register('a', () => {})).toThrow(
+      'delay of retry must be a number from 0',
+    )
   })
 })
 
 describe('a storage that is away longer than a lease, again and again', () => {
   it('costs a task an attempt each time, and no more than maxAttempts', async () => {
     const faulty = createFaulty(bench.storage)
-    const queue = open({ maxAttempts: 2 }, faulty.storage)
+    const queue = open({ retry: { maxAttempts: 2 } }, faulty.storage)
     const attempts: number[] = []
     queue.register('long', (_payload, { attempt }) => {
       attempts.push(attempt)
@@ -444,13 +451,128 @@ describe('a storage that is away longer than a lease, again and again', () => {
   })
 })
 
+describe('a type that is only declared', () => {
+  const { '~standard': standard } = anything
+  const isMail = {
+    '~standard': {
+      ...standard,
+      validate: (value: unknown) =>
+        typeof value === 'string' ? { value: value.trim() } : { issues: [{ message: 'no address' }] },
+    },
+  }
+
+  it('is enqueued, watched and changed here, and executed where its handler is', async () => {
+    const sender = open()
+    sender.declare('mail', { schema: isMail as never, retry: { maxAttempts: 2 } })
+    await expect(sender.enqueue('mail', 5)).rejects.toMatchObject({ code: 'VALIDATION' })
+    const { id } = await sender.enqueue('mail', ' ann ')
+    sender.start()
+    await bench.clock.advance(60_000)
+    expect(await sender.status(id)).toMatchObject({ state: 'queued', payload: 'ann', maxAttempts: 2 })
+    expect(await sender.runUntilIdle()).toMatchObject({ ran: 0 })
+    const worker = open()
+    const done: unknown[] = []
+    worker.register('mail', (payload) => void done.push(payload))
+    worker.start()
+    await bench.clock.advance(5000)
+    expect(done).toEqual(['ann'])
+    expect(await sender.countsByState({ type: 'mail' })).toMatchObject({ succeeded: 1 })
+    expect(await sender.list({ type: 'mail' })).toMatchObject([{ id, state: 'succeeded' }])
+    expect(await sender.purge({ type: 'mail' })).toBe(1)
+  })
+
+  it('keeps its ended tasks as long as the queue with the handler says', async () => {
+    const worker = open()
+    worker.register('mail', () => {})
+    const sender = open({ keep: { succeeded: { age: 0, count: 0 } } })
+    sender.declare('mail')
+    sender.register('other', () => {})
+    const { id } = await sender.enqueue('mail', 1)
+    await worker.runUntilIdle()
+    await sender.runUntilIdle()
+    expect(await sender.status(id)).toMatchObject({ state: 'succeeded' })
+  })
+
+  it('may get a handler later, or have one already', async () => {
+    const queue = open()
+    const done: unknown[] = []
+    queue.declare('mail')
+    queue.pause('mail')
+    queue.resume('mail')
+    queue.register('mail', (payload) => void done.push(payload))
+    queue.register('note', (payload) => void done.push(payload))
+    queue.declare('note', { retry: { maxAttempts: 9 } })
+    await queue.enqueue('mail', 1)
+    expect(await queue.enqueue('note', 2)).toMatchObject({ maxAttempts: 5 })
+    await queue.runUntilIdle()
+    expect(done).toEqual([1, 2])
+    expect(() => queue.declare('mail')).toThrow('Tasks of type "mail" are declared already.')
+    expect(() => queue.declare('')).toThrow('declare() needs a task type that is not empty.')
+  })
+
+  it('is what an unknown type has to be, to be enqueued', async () => {
+    await expect(open().enqueue('mail', 1)).rejects.toThrow('To enqueue them, declare() does.')
+  })
+})
+
+describe('an option that nobody knows', () => {
+  const wrong = (value: unknown): never => value as never
+
+  it.each<[string, (queue: TaskQueue) => unknown, string]>([
+    ['a queue', () => open(wrong({ maxAttempt: 3 })), 'createTaskQueue() knows no option "maxAttempt".'],
+    ['its policy', () => open({ retry: wrong({ maxAttempt: 3 }) }), 'Did you mean "maxAttempts"?'],
+    ['a policy that is a number', () => open({ retry: wrong(60_000) }), 'takes its options as an object, not 60000.'],
+    ['keep', () => open({ keep: wrong({ succeded: {} }) }), 'Did you mean "succeeded"?'],
+    ['a limit', () => open({ keep: { dead: wrong({ cuont: 1 }) } }), 'Did you mean "count"?'],
+    ['a type', (queue) => queue.register('a', wrong({ timout: 1 }), () => {}), 'Did you mean "timeout"?'],
+    ['a handler', (queue) => queue.register(wrong({ taskType: 'a', retr: 1, execute() {} })), 'Did you mean "retry"?'],
+    ['a declaration', (queue) => queue.declare('a', wrong({ shema: 1 })), 'Did you mean "schema"?'],
+    ['crashes', () => open({ retry: { maxAttempts: 2, countCrashes: false } }), 'crashes count as attempts'],
+    ['a time without end', (queue) => queue.register('a', { timeout: Number.POSITIVE_INFINITY }, () => {}), 'timeout'],
+  ])('of %s is an error that names the nearest one', (_of, call, message) => {
+    expect(() => call(open())).toThrow(message)
+  })
+
+  it.each<[string, (queue: TaskQueue) => Promise<unknown>, string]>([
+    ['enqueue', (queue) => queue.enqueue('mail', 1, wrong({ dedupekey: 'k' })), 'Did you mean "dedupeKey"?'],
+    ['list', (queue) => queue.list(wrong({ typ: 'mail' })), 'Did you mean "type"?'],
+    ['countsByState', (queue) => queue.countsByState(wrong({ typ: 'mail' })), 'Did you mean "type"?'],
+    ['purge', (queue) => queue.purge(wrong({ olderthan: 1 })), 'Did you mean "olderThan"?'],
+    ['redrive', (queue) => queue.redrive(wrong({ state: 'dead' })), 'There are type.'],
+    ['stop', (queue) => queue.stop(wrong({ timout: 1 })), 'Did you mean "timeout"?'],
+    ['a stop for ever', (queue) => queue.stop({ timeout: Number.POSITIVE_INFINITY }), 'milliseconds from 0'],
+    ['runUntilIdle', (queue) => queue.runUntilIdle(wrong({ budget: 1 })), 'Did you mean "budgetMs"?'],
+  ])('of %s is one, and nothing happens', async (_of, call, message) => {
+    const queue = open()
+    queue.declare('mail')
+    await expect(call(queue)).rejects.toThrow(message)
+    expect(await queue.countsByState()).toMatchObject({ queued: 0 })
+  })
+
+  it('is no matter of durably in an object that is the handler', async () => {
+    class Mailer {
+      readonly taskType = 'mail'
+      readonly sent: unknown[] = []
+      readonly transport = 'smtp'
+      execute(payload: unknown) {
+        this.sent.push(payload)
+      }
+    }
+    const [queue, mailer] = [open(), new Mailer()]
+    queue.register(mailer)
+    await queue.enqueue('mail', 'ann')
+    await queue.runUntilIdle()
+    expect(mailer.sent).toEqual(['ann'])
+  })
+})
+
 describe('a retry in the far future', () => {
-  it.each<[string, TaskQueueOptions['retry']]>([
+  it.each<[string, RetryPolicy['delay']]>([
     ['a number', 1e16],
     ['a function', () => 1e18],
     ['one that grows', { from: 1e17, factor: 10, upTo: Number.MAX_VALUE }],
-  ])('comes within a hundred years: %s', async (_name, retry) => {
-    const queue = open({ retry })
+  ])('comes within a hundred years: %s', async (_name, delay) => {
+    const queue = open({ retry: { maxAttempts: 5, delay } })
     queue.register('flaky', fail)
     queue.start()
     const { id } = await queue.enqueue('flaky', null)
@@ -471,13 +593,13 @@ describe('crashes', () => {
 
 describe('two queues that know a type with different limits', () => {
   it('leave a task its own last error', async () => {
-    const generous = open({ maxAttempts: 5, retry: 1000 })
+    const generous = open({ retry: { maxAttempts: 5, delay: 1000 } })
     generous.register('flaky', fail)
     generous.start()
     const { id } = await generous.enqueue('flaky', null)
     await bench.clock.advance(2500)
     await generous.stop()
-    const strict = open({ maxAttempts: 2 })
+    const strict = open({ retry: { maxAttempts: 2 } })
     strict.register('flaky', () => {})
     strict.start()
     await bench.clock.advance(5000)
@@ -593,7 +715,7 @@ describe('a logger that throws', () => {
 
 describe('what is asked for', () => {
   it('has to be known, before anything is changed', async () => {
-    const queue = open({ maxAttempts: 1 })
+    const queue = open({ retry: { maxAttempts: 1 } })
     queue.register('die', fail)
     queue.start()
     const { id } = await queue.enqueue('die', null)
@@ -621,7 +743,7 @@ describe('what is asked for', () => {
   })
 
   it('is done to hundreds of dead tasks', async () => {
-    const queue = open({ maxAttempts: 1, concurrency: 50 })
+    const queue = open({ retry: { maxAttempts: 1 }, concurrency: 50 })
     queue.register('die', fail)
     queue.start()
     await queue.enqueueMany(
@@ -639,7 +761,7 @@ describe('what is asked for', () => {
   })
 
   it('is done to those that nobody else has redriven meanwhile', async () => {
-    const queue = open({ maxAttempts: 1, concurrency: 9 })
+    const queue = open({ retry: { maxAttempts: 1 }, concurrency: 9 })
     queue.register('die', fail)
     queue.start()
     const tasks = await queue.enqueueMany('die', [{ payload: 1 }, { payload: 2 }, { payload: 3 }])
@@ -669,11 +791,11 @@ describe('what is asked for', () => {
   })
 
   it('knows the limit of the queue for types that nobody registered here', async () => {
-    const queue = open({ maxAttempts: 3 })
-    queue.register('pass', { maxAttempts: 9 }, () => {})
+    const queue = open({ retry: { maxAttempts: 3 } })
+    queue.register('pass', { retry: { maxAttempts: 9 } }, () => {})
     const { id } = await queue.enqueue('pass', null)
     expect(await queue.status(id)).toMatchObject({ maxAttempts: 9 })
-    expect(await open({ maxAttempts: 3 }).status(id)).toMatchObject({ maxAttempts: 3 })
+    expect(await open({ retry: { maxAttempts: 3 } }).status(id)).toMatchObject({ maxAttempts: 3 })
   })
 
   it('leaves a running task alone when it may not be removed', async () => {

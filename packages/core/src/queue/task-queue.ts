@@ -3,15 +3,19 @@ import {
   InvalidOptionError,
   type DrainOptions,
   type DrainResult,
+  type JobDeclaration,
+  type JobHandle,
   type StandardSchema,
   type StopOptions,
 } from '../index'
 import { toTriggerOptions, type EnqueueOptions } from './enqueue-options'
 import {
+  resolveDeclaration,
   resolveHandler,
   toHandler,
   type HandlerForm,
   type TaskBody,
+  type TaskDeclaration,
   type TaskHandler,
   type TaskOptions,
 } from './handler'
@@ -63,6 +67,11 @@ export interface TaskQueue<TTasks extends object = Record<string, unknown>> exte
     options: TaskOptions<TTasks[TType]>,
     execute: TaskBody<TTasks[TType]>,
   ): void
+  /**
+   * Makes a type known that others have the handler for: its tasks can be enqueued and read here, and are not executed,
+   * nor removed by `keep`.
+   */
+  declare<TType extends TypeIn<TTasks>>(taskType: TType, options?: TaskDeclaration<TTasks[TType]>): void
   /** Resolves when the task is stored; a queue, here or elsewhere, executes it. Rejects with nothing enqueued. */
   enqueue<TType extends TypeIn<TTasks>>(
     taskType: TType,
@@ -83,7 +92,7 @@ export interface TaskQueue<TTasks extends object = Record<string, unknown>> exte
    * wait for that very task: there, do not await it, or give it a time-out.
    */
   stop(options?: StopOptions): Promise<void>
-  /** Begins no more tasks of a type, or of any, here. Those in progress go on. */
+  /** Begins no more tasks of a type, or of any, here. Those in progress go on. A type that is only declared never begins. */
   pause(taskType?: TypeIn<TTasks>): void
   resume(taskType?: TypeIn<TTasks>): void
   /** Executes what is due and returns: for serverless functions, cron and tests. */
@@ -107,25 +116,27 @@ export interface TaskQueue<TTasks extends object = Record<string, unknown>> exte
 export function createTaskQueue<TTasks extends object = Record<string, unknown>>(
   options: TaskQueueOptions = {},
 ): TaskQueue<TTasks> {
-  const { engine, clock, keep, logger, ...defaults } = resolveOptions(options)
+  const { engine, clock, keep, logger, retry } = resolveOptions(options)
   const durably = createDurably(engine)
-  const handlers = new Handlers(defaults.maxAttempts)
+  const handlers = new Handlers(retry.maxAttempts)
   const events = new TaskEvents({ durably, clock, attemptsOf: (run) => handlers.toTask(run).attempts })
-  const retention = new Retention({ durably, events, clock, keep, jobNames: () => handlers.jobNames() })
+  const retention = new Retention({ durably, events, clock, keep, jobNames: () => handlers.handledJobNames() })
   const queueSwitch = new QueueSwitch({ durably, retention, clock })
   let isPaused = false
   if (logger !== null) logTasks(logger, events, durably)
 
+  const registerJob = (job: JobDeclaration) => durably.register({ job }).job as JobHandle
+
   function register(...given: HandlerForm): void {
     const handler = resolveHandler({
       handler: toHandler(given),
-      defaults,
+      retry,
       perform(resolved, ctx, payload) {
         events.started({ taskId: ctx.runId, taskType: resolved.taskType, attempt: ctx.tries })
         return perform({ handler: resolved, ctx, payload, clock })
       },
     })
-    handlers.add(handler, (job) => durably.register({ job }).job)
+    handlers.add(handler, registerJob)
     if (isPaused) durably.pauseJob(handler.job.name)
   }
 
@@ -142,13 +153,15 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   }
 
   const change = (taskType: string | undefined, apply: (jobName: string) => void) => {
-    for (const jobName of handlers.jobNames(taskType)) apply(jobName)
+    for (const jobName of handlers.handledJobNames(taskType)) apply(jobName)
   }
 
   const queue: TaskQueue = {
     ...createTaskAccess({ durably, handlers, clock, prepared: () => queueSwitch.prepared() }),
     migrate: () => queueSwitch.prepared(),
     register: register as TaskQueue['register'],
+    declare: (taskType, declaration = {}) =>
+      handlers.declare(taskType, resolveDeclaration(taskType, declaration, retry), registerJob),
     async enqueue(taskType, payload, ...[taskOptions]) {
       const [task] = await enqueueMany(taskType, [{ payload, options: taskOptions }])
       return task as EnqueuedTask

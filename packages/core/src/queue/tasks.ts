@@ -2,10 +2,13 @@ import {
   ConflictError,
   InvalidOptionError,
   NotFoundError,
+  refuseUnknownOptions,
   type Clock,
   type Durably,
+  type OptionNames,
   type Run,
   type RunFilter,
+  type StatusCounts,
 } from '../index'
 import type { Handlers } from './handlers'
 import {
@@ -58,6 +61,9 @@ export interface TaskAccess {
 }
 
 const PAGE = 100
+const OF_TYPE = { type: true } as const
+const TASK_FILTER: OptionNames<TaskFilter> = { state: true, type: true, limit: true, cursor: true }
+const TASK_PURGE: OptionNames<TaskPurge> = { state: true, type: true, olderThan: true }
 
 export interface TaskAccessParams {
   readonly durably: Durably
@@ -110,22 +116,22 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
       const run = await find(id)
       return run === null ? null : handlers.toTask(run)
     },
-    async countsByState({ type } = {}) {
+    async countsByState(filter = {}) {
+      refuseUnknownOptions('countsByState()', filter, OF_TYPE)
+      const { type } = filter
       const jobName = handlers.jobNames(type)
       await prepared()
-      const counts = await durably.counts({ jobName })
-      const countOf = (state: TaskState) => {
-        const { status, waitsForRetry } = RUNS_OF_STATE[state]
-        if (waitsForRetry === true) return counts.waitsForRetry
-        const all = status.reduce((sum, each) => sum + counts[each], 0)
-        return waitsForRetry === false ? all - counts.waitsForRetry : all
-      }
-      return Object.fromEntries(TASK_STATES.map((state) => [state, countOf(state)])) as TaskCounts
+      return toTaskCounts(await durably.counts({ jobName }))
     },
-    list: async (filter = {}) =>
-      (await pageOf(known('list', filter, ['state', 'type', 'limit', 'cursor']))).map((run) => handlers.toTask(run)),
+    async list(filter = {}) {
+      refuseUnknownOptions('list()', filter, TASK_FILTER)
+      return (await pageOf(filter)).map((run) => handlers.toTask(run))
+    },
     redrive: (async (which: string | { readonly type?: string }) => {
-      if (typeof which !== 'string') return redriveAll(known('redrive', which, ['type']).type)
+      if (typeof which !== 'string') {
+        refuseUnknownOptions('redrive(), without an id,', which, OF_TYPE)
+        return redriveAll(which.type)
+      }
       await findSurely(which)
       return handlers.toTask(await durably.retry(which))
     }) as TaskAccess['redrive'],
@@ -136,7 +142,8 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
       await durably.deleteRun(id)
     },
     async purge(options = {}) {
-      const { state, type, olderThan } = known('purge', options, ['state', 'type', 'olderThan'])
+      refuseUnknownOptions('purge()', options, TASK_PURGE)
+      const { state, type, olderThan } = options
       const states = state === undefined ? ENDED_TASK_STATES : [requireState(state, ENDED_TASK_STATES)]
       const status = states.flatMap((each) => ENDED_RUNS[each])
       await prepared()
@@ -145,21 +152,19 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
   }
 }
 
+function toTaskCounts(counts: StatusCounts): TaskCounts {
+  const countOf = (state: TaskState) => {
+    const { status, waitsForRetry } = RUNS_OF_STATE[state]
+    if (waitsForRetry === true) return counts.waitsForRetry
+    const all = status.reduce((sum, each) => sum + counts[each], 0)
+    return waitsForRetry === false ? all - counts.waitsForRetry : all
+  }
+  return Object.fromEntries(TASK_STATES.map((state) => [state, countOf(state)])) as TaskCounts
+}
+
 function requireState<T extends TaskState>(state: T, known: readonly T[]): T {
   if (known.includes(state)) return state
   throw new InvalidOptionError(`"${String(state)}" is not a state here. There are ${known.join(', ')}.`)
-}
-
-/** Strict: what a filter lets through is redriven or gone. */
-function known<T extends object>(call: string, filter: T, names: readonly (keyof T & string)[]): T {
-  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
-    throw new InvalidOptionError(
-      `${call}() needs an object with ${names.join(', ')}${call === 'redrive' ? ', or an id' : ''}.`,
-    )
-  }
-  const unknown = Object.keys(filter).find((key) => !(names as readonly string[]).includes(key))
-  if (unknown !== undefined) throw new InvalidOptionError(`${call}() knows no option "${unknown}".`)
-  return filter
 }
 
 /** Somebody else may have redriven or removed it meanwhile. */

@@ -58,7 +58,9 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
 
   it('puts what failed back for later, and says why and until when', async () => {
     let fails = 1
-    const queue = openQueue(await open(), { retry: (attempt) => (attempt === 1 ? 3_600_000 : 0) })
+    const queue = openQueue(await open(), {
+      retry: { maxAttempts: 5, delay: (attempt) => (attempt === 1 ? 3_600_000 : 0) },
+    })
     const events = recordTasks(queue)
     queue.register('flaky', () => {
       if (fails-- > 0) throw new Error('no luck')
@@ -124,7 +126,7 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     ['a policy', () => 1e16],
     ['an error', new RetryAfterError('much later', 1e15)],
   ])('puts a retry off for a hundred years at most: %s', async (_name, asked) => {
-    const options = typeof asked === 'function' ? { retry: asked } : {}
+    const options = typeof asked === 'function' ? { retry: { maxAttempts: 5, delay: asked } } : {}
     const { queue } = await openStarted({ busy: () => Promise.reject(asked) }, options)
     const { id } = await queue.enqueue('busy', null)
     await ends(queue, id, 'retry_scheduled')
@@ -143,7 +145,7 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     ['a thrown text', () => Promise.reject('just a text'), 'just a text'],
     ['nothing thrown', () => Promise.reject(), 'undefined'],
   ])('records %s', async (_name, handler, error) => {
-    const { queue } = await openStarted({ broken: handler }, { maxAttempts: 1 })
+    const { queue } = await openStarted({ broken: handler }, { retry: { maxAttempts: 1, delay: 0 } })
     const { id } = await queue.enqueue('broken', null)
     await ends(queue, id, 'dead')
     expect((await queue.status(id))?.lastError).toContain(error)
@@ -159,7 +161,7 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     const late = createGate()
     const reasons: unknown[] = []
     const storage = await open()
-    const queue = openQueue(storage, { maxAttempts: 2 })
+    const queue = openQueue(storage, { retry: { maxAttempts: 2, delay: 0 } })
     queue.register('stuck', { timeout: 20 }, (_payload, { signal, attempt }) => {
       signal.addEventListener('abort', () => reasons.push(signal.reason.code))
       return attempt === 1 ? late.opened : new Promise(() => {})
@@ -180,7 +182,8 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     queue.register('any', () => {})
     await expect(queue.enqueue('nail', {})).rejects.toMatchObject({
       code: 'UNKNOWN_TASK_TYPE',
-      message: 'No handler for tasks of type "nail" is registered on this queue; there are "mail", "any".',
+      message:
+        'No handler for tasks of type "nail" is registered on this queue; there are "mail", "any". To enqueue them, declare() does.',
     })
     await expect(queue.enqueue('mail', { to: 'nobody' })).rejects.toMatchObject({ code: 'VALIDATION' })
     const items = [{ payload: { to: 'mary@example.com' } }, { payload: { to: 'nobody' } }]
@@ -272,7 +275,7 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     const work = () => {
       if (!isRepaired) throw new Error('broken')
     }
-    const { queue } = await openStarted({ one: work, other: work }, { maxAttempts: 2 })
+    const { queue } = await openStarted({ one: work, other: work }, { retry: { maxAttempts: 2, delay: 0 } })
     const tasks = await queue.enqueueMany('one', [{ payload: 1 }, { payload: 2 }, { payload: 3 }])
     const apart = await queue.enqueue('other', 4)
     for (const { id } of [...tasks, apart]) await ends(queue, id, 'dead')
@@ -293,10 +296,10 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
 
   it('removes what is not running, and purges what has ended', async () => {
     const gate = createGate()
-    const queue = openQueue(await open(), { maxAttempts: 2, retry: 3_600_000, concurrency: 2 })
+    const queue = openQueue(await open(), { retry: { maxAttempts: 2, delay: 3_600_000 }, concurrency: 2 })
     queue.register('hold', () => gate.opened)
     queue.register('fail', () => Promise.reject(new Error('no')))
-    queue.register('die', { maxAttempts: 1 }, () => Promise.reject(new Error('no')))
+    queue.register('die', { retry: { maxAttempts: 1, delay: 0 } }, () => Promise.reject(new Error('no')))
     queue.register('pass', () => {})
     queue.start()
     const running = await queue.enqueue('hold', null)

@@ -74,7 +74,7 @@ describe.each(PLACES)('workers of a queue that are killed, on $driver', ({ drive
       expect(task?.state).toBe('succeeded')
       // Who is killed between the claim and the handler has used up an attempt as well.
       expect(timesBegun.get(id)).toBeLessThanOrEqual(task?.attempts ?? 0)
-      expect(task?.attempts).toBeLessThanOrEqual(MORTAL.maxAttempts)
+      expect(task?.attempts).toBeLessThanOrEqual(MORTAL.retry.maxAttempts)
     }
     expect(new Set(sightings.map(({ runId, stepName }) => `${runId} ${stepName}`)).size).toBe(sightings.length)
     expect(await queue.countsByState()).toMatchObject({ succeeded: TASKS, dead: 0 })

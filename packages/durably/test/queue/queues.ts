@@ -38,7 +38,13 @@ afterEach(async () => {
 
 /** A queue that is stopped after the test, and tries again at once. */
 export function openQueue(storage: Storage, options: Partial<TaskQueueOptions> = {}): TaskQueue {
-  const queue = createTaskQueue({ storage, retry: 0, pollingInterval: 50, logger: null, ...options })
+  const queue = createTaskQueue({
+    storage,
+    retry: { maxAttempts: 5, delay: 0 },
+    pollingInterval: 50,
+    logger: null,
+    ...options,
+  })
   opened.push(queue)
   return queue
 }

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import { InvalidOptionError } from '@coji/durably-core'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '@coji/durably-core'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -170,9 +170,15 @@ class SharedConnection implements DatabaseConnection {
   }
 }
 
+const CONFIG: OptionNames<Exclude<BetterSqlite3Config, string>> = { filename: true, options: true, database: true }
+
 function refuseBadConfig(config: BetterSqlite3Config): void {
+  if (typeof Object(config).prepare === 'function') {
+    throw new InvalidOptionError('betterSqlite3() takes an open database as { database }.')
+  }
+  if (typeof config === 'object' && config !== null) refuseUnknownOptions('betterSqlite3()', config, CONFIG)
   const path: unknown = typeof config === 'object' && config !== null && 'filename' in config ? config.filename : config
-  if (typeof path === 'object' && path !== null) return
+  if (typeof Object(config).database === 'object') return
   if (typeof path !== 'string' || path === '') throw new InvalidOptionError('betterSqlite3() needs the path of a file.')
   if (path.startsWith('file:'))
     throw new InvalidOptionError(`betterSqlite3() takes a path, not a URL: ${path.slice(5)}`)

@@ -1,5 +1,5 @@
 import { type Client, type Config, createClient, type InValue, type ResultSet, type Transaction } from '@libsql/client'
-import { InvalidOptionError } from '@coji/durably-core'
+import { InvalidOptionError, type OptionNames, refuseMisspelledOptions } from '@coji/durably-core'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -60,7 +60,7 @@ class LibsqlDatabase {
   #isClosed = false
 
   constructor(config: LibsqlConfig) {
-    if (config === undefined || config === null || config === '') throw new InvalidOptionError('libsql() needs a URL.')
+    refuseBadConfig(config)
     this.#config = config
     if (typeof config === 'string') this.location = withoutQuery(config)
     else this.location = 'url' in config ? withoutQuery(config.url) : null
@@ -261,6 +261,33 @@ function isFile(url: string): boolean {
 }
 
 /** Tokens may be part of a URL and must not get into messages. */
+const CONFIG: OptionNames<Exclude<LibsqlConfig, string>> = {
+  client: true,
+  url: true,
+  authToken: true,
+  encryptionKey: true,
+  remoteEncryptionKey: true,
+  syncUrl: true,
+  syncInterval: true,
+  readYourWrites: true,
+  offline: true,
+  tls: true,
+  intMode: true,
+  fetch: true,
+  concurrency: true,
+  timeout: true,
+}
+
+function refuseBadConfig(config: LibsqlConfig): void {
+  if (typeof config === 'string' && config !== '') return
+  const { url, client, execute } = Object(config) as Readonly<Record<string, unknown>>
+  if (typeof execute === 'function') throw new InvalidOptionError('libsql() takes an open client as { client }.')
+  if (typeof config === 'object' && config !== null) refuseMisspelledOptions('libsql()', config, CONFIG)
+  if (typeof url === 'string' && url !== '') return
+  if (typeof Object(client).execute === 'function') return
+  throw new InvalidOptionError("libsql() needs a URL, such as libsql('file:app.db'), or an open client as { client }.")
+}
+
 function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/, '')
 }

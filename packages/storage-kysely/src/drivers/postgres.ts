@@ -1,4 +1,4 @@
-import { InvalidOptionError } from '@coji/durably-core'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '@coji/durably-core'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -61,7 +61,20 @@ export function postgres(config: PostgresConfig): DurablyDialect {
   }
 }
 
+const CONFIG: OptionNames<PostgresConfig> = {
+  connectionString: true,
+  max: true,
+  pool: true,
+  prepare: true,
+  listen: true,
+}
+
 function refuseBadConfig(config: PostgresConfig): void {
+  if (typeof config === 'string') throw new InvalidOptionError('postgres() takes its URL as { connectionString }.')
+  if (typeof Object(config).connect === 'function') {
+    throw new InvalidOptionError('postgres() takes a pool of pg as { pool }.')
+  }
+  refuseUnknownOptions('postgres()', config, CONFIG)
   const { connectionString, pool } = config as { connectionString?: unknown; pool?: unknown }
   if (typeof connectionString === 'string' && connectionString !== '' && pool === undefined) return
   if (typeof pool === 'object' && pool !== null && connectionString === undefined) return

@@ -8,6 +8,7 @@ import {
 } from 'kysely'
 import type { ClientConfig, DatabasePath } from 'sqlocal'
 import type { SQLocalKysely } from 'sqlocal/kysely'
+import { InvalidOptionError, type OptionNames, refuseMisspelledOptions } from '@coji/durably-core'
 import { ConnectionLock } from '../connection-lock'
 import type { DurablyDialect, Rows } from './hooks'
 import { explainTrouble, isLostConnection } from './opfs-trouble'
@@ -140,7 +141,29 @@ function answering(inner: DatabaseConnection, connection: SqlocalConnection): Da
   }
 }
 
+const CONFIG: OptionNames<Exclude<SqlocalConfig, string>> = {
+  client: true,
+  allowMemory: true,
+  databasePath: true,
+  reactive: true,
+  readOnly: true,
+  verbose: true,
+  onInit: true,
+  onConnect: true,
+  processor: true,
+}
+
+function refuseBadConfig(config: SqlocalConfig): void {
+  if (typeof config === 'string' && config !== '') return
+  const { databasePath, client, dialect } = Object(config) as Readonly<Record<string, unknown>>
+  if (dialect !== undefined) throw new InvalidOptionError('sqlocal() takes an open client as { client }.')
+  if (typeof config === 'object' && config !== null) refuseMisspelledOptions('sqlocal()', config, CONFIG)
+  if ((typeof databasePath === 'string' && databasePath !== '') || Object(client).dialect !== undefined) return
+  throw new InvalidOptionError("sqlocal() needs the name of a file, such as sqlocal('app.db'), or { client }.")
+}
+
 function connectionOf(config: SqlocalConfig): SqlocalConnection {
+  refuseBadConfig(config)
   if (typeof config === 'string') return new OwnConnection({ databasePath: config })
   if ('client' in config) return new GivenConnection(config.client)
   const { allowMemory, ...own } = config

@@ -1,5 +1,5 @@
-import { PermanentError, RetryAfterError } from '../../index'
-import type { RetryDelay, TaskOptions } from '../../queue/index'
+import { PermanentError, RetryAfterError, type RetryPolicy } from '../../index'
+import type { TaskOptions } from '../../queue/index'
 import type { Random } from '../simulation/random'
 
 /** A type of tasks, and what is promised of them. */
@@ -51,15 +51,14 @@ function makeBackoff(random: Random): Backoff {
 /** As the queue is told. */
 export function optionsOf({ timeout, concurrency, rateLimit, backoff, maxAttempts }: TaskKind): TaskOptions {
   return {
-    maxAttempts,
-    retry: delayOf(backoff),
+    retry: { maxAttempts, delay: delayOf(backoff) },
     ...(timeout !== null && { timeout }),
     ...(concurrency !== null && { concurrency }),
     ...(rateLimit !== null && { rateLimit }),
   }
 }
 
-function delayOf(backoff: Backoff): RetryDelay {
+function delayOf(backoff: Backoff): RetryPolicy['delay'] {
   switch (backoff.kind) {
     case 'fixed':
       return backoff.ms

@@ -12,6 +12,6 @@ export const MORTAL = {
   pollingInterval: 50,
   heartbeatInterval: 150,
   staleThreshold: 600,
-  maxAttempts: 10,
+  retry: { maxAttempts: 10, delay: 5 },
   maxCrashes: 10,
 } as const

@@ -16,7 +16,6 @@ const config = readConfig<QueueWorkerConfig>()
 const queue = createTaskQueue<{ work: number }>({
   dialect: CONNECT[config.driver](config.place),
   concurrency: 4,
-  retry: 5,
   logger: null,
   ...MORTAL,
 })
