@@ -5,11 +5,10 @@ export interface NotStorable<TRemedy extends string> {
   readonly 'cannot be stored as JSON': TRemedy
 }
 
-type Any<T> = 0 extends 1 & T ? true : false
-
 /** The type itself, with a `NotStorable` wherever JSON would change or refuse a value. */
 export type Storable<T> =
-  Any<T> extends true
+  // Of `any` alone this is true.
+  0 extends 1 & T
     ? T
     : T extends string | number | boolean | null | undefined
       ? T
