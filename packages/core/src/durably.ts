@@ -1,5 +1,6 @@
 import { Admission } from './admission'
 import { createBodyScope } from './body-scope'
+import { refuseInside } from './calls-in-jobs'
 import { createBreath } from './breath'
 import { runTransaction } from './caller-transaction'
 import { createRunCommands, type RunCommands } from './commands'
@@ -151,9 +152,8 @@ export function createDurably(options: DurablyOptions): Durably {
   const all = access()
   const register = <TJobs extends JobRecord>(jobs: TJobs) => {
     addJobs(engine, Object.values(jobs))
-    const refuseInJob = (call: string) => worker.refuseInJob(call)
     const handleOf = (job: JobDeclaration) =>
-      createJobHandle({ job, trigger, waits, refuseInJob, getRun: all.getRun, getRuns: all.getRuns })
+      createJobHandle({ engine, job, trigger, waits, getRun: all.getRun, getRuns: all.getRuns })
     return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
   }
 
@@ -169,12 +169,12 @@ export function createDurably(options: DurablyOptions): Durably {
       if (closing !== null) throw new ClosedError()
       lead.start(durably)
     },
-    stop: (stopOptions = {}) => handled(stopWorker({ worker, lead }, stopOptions)),
+    stop: (stopOptions = {}) => handled(stopWorker({ engine, lead }, stopOptions)),
     wake: () => worker.lookNow(),
     ...createPauses(engine, worker),
     async runUntilIdle(drainOptions = {}) {
       if (closing !== null) throw new ClosedError()
-      worker.refuseInside('runUntilIdle()')
+      refuseInside(engine, 'runUntilIdle()')
       return worker.drain(drainOptions)
     },
     transaction: (body) => runTransaction({ engine, body, isClosed, onCommitted: () => worker.wake(true) }),
@@ -296,8 +296,8 @@ async function closeAll({ engine, worker, lead, waits, tails, before }: ClosePar
   await engine.storage.close?.()
 }
 
-async function stopWorker({ worker, lead }: Pick<CloseParams, 'worker' | 'lead'>, options: StopOptions): Promise<void> {
-  if (options.timeout === undefined) worker.refuseInside('stop()')
+async function stopWorker({ engine, lead }: Pick<CloseParams, 'engine' | 'lead'>, options: StopOptions): Promise<void> {
+  if (options.timeout === undefined) refuseInside(engine, 'stop()')
   await lead.stop(options)
 }
 

@@ -1,4 +1,6 @@
+import { refuseInJob } from './calls-in-jobs'
 import type { JobDeclaration } from './declare-job'
+import type { Engine } from './engine'
 import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError } from './errors'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { CompletedRun, Run, TriggeredRun } from './run'
@@ -40,11 +42,10 @@ export interface JobHandle<TName extends string = string, TInput = unknown, TOut
 }
 
 export interface JobHandleParams {
+  readonly engine: Engine
   readonly job: JobDeclaration
   readonly trigger: (items: readonly TriggerItem[]) => Promise<TriggeredRun[]>
   readonly waits: Waits
-  /** Throws where waiting for another run would hold the slot of a run. */
-  readonly refuseInJob: (call: string) => void
   readonly getRun: (id: string) => Promise<Run | null>
   readonly getRuns: (filter: RunFilter) => Promise<Run[]>
 }
@@ -52,7 +53,7 @@ export interface JobHandleParams {
 const TRIGGER_AND_WAIT_OPTIONS = { ...TRIGGER_OPTIONS, ...WAIT_OPTIONS }
 const BATCH_ITEM: OptionNames<BatchTriggerInput<unknown>> = { payload: true, options: true }
 
-export function createJobHandle({ job, trigger, waits, refuseInJob, getRun, getRuns }: JobHandleParams): JobHandle {
+export function createJobHandle({ engine, job, trigger, waits, getRun, getRuns }: JobHandleParams): JobHandle {
   async function waitFor(id: string, options: WaitOptions): Promise<RunOutput<unknown>> {
     const { output } = completed(toRun(await waits.untilEnded(id, options)))
     return { id, output }
@@ -73,14 +74,14 @@ export function createJobHandle({ job, trigger, waits, refuseInJob, getRun, getR
       refuseUnknownOptions('triggerAndWait()', given, TRIGGER_AND_WAIT_OPTIONS)
       const { timeout, signal, ...options } = given
       refuseBadWait({ timeout, signal })
-      refuseInJob('triggerAndWait()')
+      refuseInJob(engine, 'triggerAndWait()')
       const { id } = await triggerOne(payload, options)
       return waitFor(id, { timeout, signal })
     },
     async wait(id, options = {}) {
       refuseUnknownOptions('wait()', options, WAIT_OPTIONS)
       refuseBadWait(options)
-      refuseInJob('wait()')
+      refuseInJob(engine, 'wait()')
       const run = await getRun(id)
       if (run?.jobName !== job.name) throw NotFoundError.run(id)
       return waitFor(id, options)

@@ -2,14 +2,13 @@ import { Claimer } from './claim'
 import { CommitLine } from './commits'
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { toInstant } from './environment'
-import { InvalidOptionError, refuseBadDuration } from './errors'
+import { refuseBadDuration } from './errors'
 import { startExecution, type Execution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { createLeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
-import type { OpenBody } from './step-scope'
 import type { NextDue, RunRecord } from './storage'
 
 /** What a worker is doing. */
@@ -153,37 +152,6 @@ export class Worker {
     const runs = await recoverRuns({ engine: this.#engine, deadWorkerId, held: this.#leases.heldRunIds() })
     if (runs.length > 0) this.wake()
     return runs
-  }
-
-  /** What a job waits for must not wait for the job. */
-  refuseInside(call: string): void {
-    const inside = this.#ownCaller()
-    if (inside === null) return
-    const { scope, stepName } = inside
-    const place = stepName === null ? `job "${scope.run.jobName}"` : `step "${stepName}"`
-    const error = new InvalidOptionError(
-      `${call} in ${place} would wait for run ${scope.run.id}, which is waiting for it. Call it outside of jobs; ` +
-        'in one, ctx.trigger and ctx.wait are for other runs, and ctx.signal tells that the worker stops.',
-    )
-    // Told also when nobody awaits the call.
-    this.#engine.reportError(error, call)
-    throw error
-  }
-
-  /** A run that waits for another one holds its slot, and forgets what it waits for when its worker dies. */
-  refuseInJob(call: string): void {
-    const inside = this.#ownCaller()
-    if (inside === null) return
-    throw new InvalidOptionError(
-      `${call} inside of run ${inside.scope.run.id} would hold its slot, which the other run may need. Use ` +
-        'ctx.trigger() and ctx.wait(): the run then waits in the database.',
-    )
-  }
-
-  /** The execution of this very instance that the current code belongs to, as long as its function runs. */
-  #ownCaller(): OpenBody | null {
-    const inside = this.#engine.bodyScope.current()
-    return inside === undefined || inside.scope.engine !== this.#engine || inside.scope.calls.isOver ? null : inside
   }
 
   holds(runId: string): boolean {

@@ -15,7 +15,15 @@ const MOST_A_LOOK = 200
 async function startRun(storage: KyselyStorage, id: string): Promise<RunRecord> {
   await storage.enqueue([newRun({ id, jobName: id })])
   const claimToken = crypto.randomUUID()
-  const [run] = await storage.claim({ workerId: id, claimToken, jobs: [id], limit: 1, leaseMs: 600_000, holdsSuspect: false, events: [] })
+  const [run] = await storage.claim({
+    workerId: id,
+    claimToken,
+    jobs: [id],
+    limit: 1,
+    leaseMs: 600_000,
+    holdsSuspect: false,
+    events: [],
+  })
   if (run === undefined) throw new Error(`${id} was not claimed.`)
   return run
 }
