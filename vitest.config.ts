@@ -14,6 +14,7 @@ const OF_THE_WORKSPACE = [
   'links',
   'machine-paths',
   'postgres',
+  'reference',
   'scale',
   'second-node',
   'size',

@@ -13,8 +13,11 @@ import { encodeValue } from './values'
 export interface PurgeOptions {
   /** Ended longer ago than this many milliseconds, or before this instant. */
   readonly olderThan?: number | Date | undefined
+  /** Ended so only. Default: all that have ended. */
   readonly status?: EndedStatus | readonly EndedStatus[] | undefined
+  /** One job, or any of several. */
   readonly jobName?: string | readonly string[] | undefined
+  /** Of this tenant only. */
   readonly tenant?: string | undefined
   /** Leave the newest ended runs alone, this many. */
   readonly keepNewest?: number | undefined

@@ -19,7 +19,7 @@ export interface ValidationIssue {
   readonly message: string
 }
 
-/** An input, output or signal that its schema refuses. */
+/** An input, output or signal that its schema refuses. `issues` has each flaw with its path. */
 export class ValidationError extends DurablyError {
   override readonly name: string = 'ValidationError'
   readonly issues: readonly ValidationIssue[]
@@ -31,7 +31,7 @@ export class ValidationError extends DurablyError {
   }
 }
 
-/** An option or argument that makes no sense. */
+/** An option or argument that makes no sense; the message says which, and what it takes. */
 export class InvalidOptionError extends DurablyError {
   override readonly name: string = 'InvalidOptionError'
 
@@ -56,7 +56,7 @@ export function refuseBadDuration(what: string, ms: number | undefined): void {
   throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
 }
 
-/** A value that JSON would change or cannot carry. */
+/** A value that JSON would change or cannot carry, at `path`. The message says what to store instead. */
 export class SerializationError extends DurablyError {
   override readonly name: string = 'SerializationError'
   readonly path: string
@@ -80,7 +80,7 @@ export class PayloadTooLargeError extends DurablyError {
   }
 }
 
-/** A run that does not exist (for this tenant), or a job that is not registered. */
+/** A run that does not exist (for this tenant) or was deleted, or a job that is not registered. */
 export class NotFoundError extends DurablyError {
   override readonly name: string = 'NotFoundError'
 
@@ -93,7 +93,7 @@ export class NotFoundError extends DurablyError {
   }
 }
 
-/** The run is not in a state that allows the command, or its idempotency key is taken by a different payload. */
+/** The run is not in a state that allows the command (`status` has it), or its idempotency key is taken by a different payload. */
 export class ConflictError extends DurablyError {
   override readonly name: string = 'ConflictError'
   readonly runId: string
@@ -106,7 +106,7 @@ export class ConflictError extends DurablyError {
   }
 }
 
-/** Two definitions with one name on one instance. */
+/** Two definitions with one name on one instance. Give one of them another name. */
 export class DuplicateJobError extends DurablyError {
   override readonly name: string = 'DuplicateJobError'
 
@@ -115,7 +115,7 @@ export class DuplicateJobError extends DurablyError {
   }
 }
 
-/** One step name used twice in one execution. */
+/** One step name used twice in one execution. Put what tells them apart into the name. */
 export class DuplicateStepError extends DurablyError {
   override readonly name: string = 'DuplicateStepError'
 
@@ -128,7 +128,7 @@ export class DuplicateStepError extends DurablyError {
   }
 }
 
-/** A ctx call inside the body of a step. */
+/** A ctx call inside the body of a step. Call it after that step. */
 export class NestedStepError extends DurablyError {
   override readonly name: string = 'NestedStepError'
 
@@ -140,7 +140,7 @@ export class NestedStepError extends DurablyError {
   }
 }
 
-/** The storage (or how it was set up) cannot do what was asked. */
+/** The storage (or how it was set up) cannot do what was asked; `capability` names the group of methods that it lacks. */
 export class CapabilityMissingError extends DurablyError {
   override readonly name: string = 'CapabilityMissingError'
   readonly capability: string
@@ -151,7 +151,7 @@ export class CapabilityMissingError extends DurablyError {
   }
 }
 
-/** A live view of a run executed elsewhere needs its history in the database. */
+/** A live view of a run executed elsewhere needs its history in the database: `durably.use(withLogPersistence())`. */
 export class HistoryRequiredError extends DurablyError {
   override readonly name: string = 'HistoryRequiredError'
 
@@ -160,7 +160,7 @@ export class HistoryRequiredError extends DurablyError {
   }
 }
 
-/** The tables are missing or older than this code. */
+/** The tables are missing or older than this code: `await durably.migrate()`. */
 export class NotMigratedError extends DurablyError {
   override readonly name: string = 'NotMigratedError'
 
@@ -170,7 +170,7 @@ export class NotMigratedError extends DurablyError {
   }
 }
 
-/** The tables are so new that this code must not touch them. */
+/** The tables are so new that this code must not touch them: update durably. */
 export class SchemaTooNewError extends DurablyError {
   override readonly name: string = 'SchemaTooNewError'
 
@@ -182,7 +182,7 @@ export class SchemaTooNewError extends DurablyError {
   }
 }
 
-/** `migrate()` found something it does not own or cannot use. */
+/** `migrate()` found something it does not own or cannot use, such as another table of a name of its own. */
 export class MigrationError extends DurablyError {
   override readonly name: string = 'MigrationError'
 
@@ -193,16 +193,27 @@ export class MigrationError extends DurablyError {
 
 /** What went wrong with the database. */
 export type StorageErrorCode =
+  /** Somebody else writes to the SQLite file for longer than 5 s. The engine tries again by itself; a call of yours can be repeated. */
   | 'STORAGE_BUSY'
+  /** The database cannot be reached, or the connection was lost. Tried again until it answers. */
   | 'STORAGE_UNAVAILABLE'
+  /** The file cannot be opened or kept: look at its path and rights, or at the headers of the page. */
   | 'STORAGE_CANNOT_OPEN'
+  /** The database was closed while something was asked of it. */
   | 'STORAGE_CLOSED'
+  /** The file or the server takes no writes: look at its rights, or connect to the primary. */
   | 'STORAGE_READONLY'
+  /** The disk, or the quota of the browser, is full. Goes on when there is room. */
   | 'STORAGE_FULL'
+  /** The file is damaged, or no database. Restore it from a backup. */
   | 'STORAGE_CORRUPT'
+  /** Another tab or program has the file for itself. Close it. */
   | 'STORAGE_HELD'
+  /** The database will never take this very write. The message has its reason. */
   | 'STORAGE_REJECTED'
+  /** No connection was free for 5 s, and nothing was sent: something holds it, such as a transaction that awaits something else. */
   | 'CONNECTION_HELD'
+  /** A transaction was open for longer than it may, and was rolled back. Await nothing but the transaction in it. */
   | 'TRANSACTION_TIMEOUT'
 
 /**
@@ -270,7 +281,7 @@ export class StepError extends DurablyError {
   }
 }
 
-/** A `once` step was started and its outcome is not known. The job decides what that means. */
+/** A `once` step was started and its outcome is not known. The job decides what that means: catch it, or let the run fail. */
 export class InterruptedError extends DurablyError {
   override readonly name: string = 'InterruptedError'
   readonly stepName: string
@@ -326,7 +337,7 @@ export class ParkedError extends DurablyError {
   }
 }
 
-/** The run that was waited for ended `failed`, or `timed_out` by a limit of its own. */
+/** The run that was waited for ended `failed`, or `timed_out` by a limit of its own; `run` has it. */
 export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
   override readonly name: string = 'RunFailedError'
   readonly run: TRun
@@ -364,7 +375,7 @@ export class TimeoutError extends DurablyError {
   }
 }
 
-/** An instance that was closed. */
+/** An instance that was closed. Create another one. */
 export class ClosedError extends DurablyError {
   override readonly name: string = 'ClosedError'
 

@@ -17,37 +17,54 @@ export interface OfStep extends OfRun {
 
 /** What the events carry, by their `type`. */
 export interface EventFields {
+  /** A run was stored. */
   'run:trigger': OfRun & { readonly payload: unknown }
   /** An idempotency key was used again; `payloadDiffers` says that it was for something else. */
   'run:deduplicated': OfRun & { readonly idempotencyKey: string; readonly payloadDiffers: boolean }
+  /** A worker begins to execute it: at first, and after each wait, retry or crash. */
   'run:start': OfRun & { readonly payload: unknown }
-  /** `duration`: milliseconds from the first start to the end, waits and earlier executions included. */
+  /**
+   * Its function returned, and its output was stored. `duration`: milliseconds from the first start to the end, waits
+   * and earlier executions included.
+   */
   'run:complete': OfRun & { readonly output: unknown; readonly duration: number }
+  /** It failed, and no policy tries it again; `failedStepName` is `null` when no step threw the error. */
   'run:fail': OfRun & { readonly error: string; readonly failedStepName: string | null }
+  /** Its time (`timeout` of the job) was over. */
   'run:timeout': OfRun & { readonly error: string }
   /** `requested`: the run is still with its worker, which ends it. */
   'run:cancel': OfRun & { readonly requested: boolean }
   /** By hand, or by the retry policy after an error; `delayMs` until the next try is `null` by hand. */
   'run:retry': OfRun & { readonly byHand: boolean; readonly error: string | null; readonly delayMs: number | null }
+  /** It was put away, because only waits are left. */
   'run:suspend': OfRun & { readonly waitingFor: WaitingFor }
   /** A signal came for it. */
   'run:signal': { readonly runId: string; readonly signalName: string }
   /** It waits for `unpark()` or `failParked()`: `reason` says why. */
   'run:park': OfRun & { readonly reason: string }
+  /** It was parked, and goes on. */
   'run:unpark': OfRun
   /** Given back by a worker that stops: not a crash. */
   'run:release': OfRun
   /** Taken from a worker that is gone; pending again. */
   'run:recover': OfRun
+  /** The job told how far it is. */
   'run:progress': OfRun & { readonly progress: Progress }
+  /** It was removed, with all that belongs to it, by `deleteRun()`. */
   'run:delete': OfRun
+  /** A body is about to run, or a wait begins. */
   'step:start': OfStep
+  /** Its result was stored. */
   'step:complete': OfStep & { readonly output: unknown; readonly duration: number }
+  /** Its failure was stored; a policy may try it again. */
   'step:fail': OfStep & { readonly error: string }
+  /** A stream told what it has so far. */
   'step:chunk': OfStep & { readonly chunk: unknown }
+  /** A stream starts again: only chunks after this one count. */
   'step:restart': OfStep
   /** The job returned while this step was still running; the run waits for it. */
   'step:unawaited': OfStep
+  /** A job logged a line, in a step or between steps (`stepName` is `null`). */
   'log:write': {
     readonly runId: string
     readonly stepName: string | null
@@ -59,6 +76,7 @@ export interface EventFields {
   'job:unknown': { readonly jobName: string }
   /** The worker met trouble with its storage and goes on. */
   'worker:error': { readonly workerId: string; readonly during: string; readonly error: string; readonly code: string }
+  /** Another worker has the run; what this one does for it is not stored any more. */
   'worker:lease-lost': OfRun & { readonly workerId: string }
 }
 

@@ -56,7 +56,9 @@ function recordedTypes({ events, progress, chunks }: RecordedHistory): ReadonlyS
 
 /** Extends an instance: `durably.use(plugin)`. */
 export interface Plugin {
+  /** For messages. */
   readonly name: string
+  /** What it wants kept in the database; the storage must be able to. */
   readonly records?: RecordedHistory | undefined
   /** The lease the plugin needs, in milliseconds; used when the application gave no `staleThreshold` itself. */
   readonly staleThreshold?: number | undefined

@@ -12,13 +12,17 @@ import { decodeValue } from './values'
 
 /** Which runs `getRuns()` returns: those that meet every condition. */
 export interface RunFilter {
+  /** One status, or any of several. */
   readonly status?: RunStatus | readonly RunStatus[] | undefined
+  /** One job, or any of several. */
   readonly jobName?: string | readonly string[] | undefined
   /** Those that wait for a retry of their own, or those that do not. One that is due waits until it is claimed. */
   readonly waitsForRetry?: boolean | undefined
+  /** Of this tenant only. */
   readonly tenant?: string | undefined
   /** All of these labels. */
   readonly labels?: Readonly<Record<string, string>> | undefined
+  /** So many at most. Default: all. */
   readonly limit?: number | undefined
   /** The last run of the page before: the page goes on even if that was deleted meanwhile. Or its id while it is there. */
   readonly cursor?: string | RunCursor | undefined
@@ -29,7 +33,9 @@ export type CountFilter = Pick<RunFilter, 'jobName' | 'tenant'>
 
 /** A part of a long list. */
 export interface PageOptions<TCursor> {
+  /** The last one of the page before: the `seq` of an event, the `id` of a log. Default: from the beginning. */
   readonly after?: TCursor | undefined
+  /** So many at most. */
   readonly limit?: number | undefined
 }
 

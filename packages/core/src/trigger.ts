@@ -30,6 +30,7 @@ export interface TriggerOptions {
   readonly runAt?: Date | string | undefined
   /** Higher starts first. Default 0. */
   readonly priority?: number | undefined
+  /** Whose run it is, for `durably.scoped({ tenant })`. Default: nobody's in particular. */
   readonly tenant?: string | undefined
   /**
    * A transaction of the caller's on the database of durably (Kysely's `trx`): the run is created with it or not at

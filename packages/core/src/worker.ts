@@ -18,6 +18,7 @@ export type WorkerState = 'stopped' | 'running' | 'stopping'
 export interface DrainOptions {
   /** After this many milliseconds nothing new begins; what is in flight has 5 s, then its run is released. */
   readonly budgetMs?: number | undefined
+  /** Aborting it is as if `budgetMs` were over. */
   readonly signal?: AbortSignal | undefined
 }
 

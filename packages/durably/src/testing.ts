@@ -9,6 +9,8 @@ export {
   explore,
   FAULTS,
   isOutputOf,
+  NeverEndsError,
+  NeverWaitsError,
   newRun,
   outcomeOf,
   runCommit,

@@ -16,6 +16,7 @@ import type { TaskLogger } from './task-log'
 export interface KeepLimits {
   /** Milliseconds after the end. */
   readonly age?: number | undefined
+  /** So many of the newest. */
   readonly count?: number | undefined
 }
 

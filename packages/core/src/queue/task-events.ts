@@ -17,12 +17,15 @@ export interface OfAttempt extends OfTask {
 export interface EventFields {
   /** It is in the queue: new, by `redrive()`, given back by a worker that stops, or taken from one that died. */
   enqueued: OfTask & { readonly cause: 'new' | 'redriven' | 'released' | 'recovered' }
+  /** An attempt begins. */
   started: OfAttempt
+  /** It is done. */
   succeeded: OfAttempt & { readonly durationMs: number }
   /** An attempt failed; `retry_scheduled` or `dead` follows. */
   failed: OfAttempt & { readonly error: string; readonly durationMs: number }
   /** `nextRunAt` by the clock of this process; `status()` has the one that counts. */
   retry_scheduled: OfAttempt & { readonly error: string; readonly backoffMs: number; readonly nextRunAt: string }
+  /** It failed for good: `redrive()` puts it back. */
   dead: OfTask & { readonly attempts: number; readonly error: string }
 }
 

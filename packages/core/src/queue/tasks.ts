@@ -24,9 +24,11 @@ import {
 
 /** Which tasks `list()` returns. */
 export interface TaskFilter {
+  /** In this state only. */
   readonly state?: TaskState | undefined
+  /** Of this type only. */
   readonly type?: string | undefined
-  /** Default 100. */
+  /** So many at most. Default 100. */
   readonly limit?: number | undefined
   /** The last task of the page before, or its id. Given the task, the page goes on even if that one was removed. */
   readonly cursor?: string | Pick<Task, 'id' | 'createdAt'> | undefined
@@ -34,7 +36,9 @@ export interface TaskFilter {
 
 /** Which ended tasks `purge()` removes: those that meet every condition. */
 export interface TaskPurge {
+  /** Ended so only. */
   readonly state?: EndedTaskState | undefined
+  /** Of this type only. */
   readonly type?: string | undefined
   /** Ended longer ago than this many milliseconds, or before this instant. */
   readonly olderThan?: number | Date | undefined

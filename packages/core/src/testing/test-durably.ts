@@ -22,6 +22,7 @@ export interface TestDurablyOptions<TJobs extends JobRecord>
   readonly jobs: TJobs
   /** What runs instead of the bodies of steps, by the name of the step, or by the job and then the step. */
   readonly steps?: StepStubs | undefined
+  /** Used on each instance, in this order, outside of the stubs. */
   readonly plugins?: readonly Plugin[] | undefined
   /** Where the clock stands at first. Default: now, so that what jobs compute from `Date.now()` is not in the past. */
   readonly startAt?: Date | string | undefined

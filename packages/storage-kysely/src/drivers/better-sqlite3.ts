@@ -17,7 +17,12 @@ import { assertSynchronous, assertWal, command, connectionPragmas } from './prag
 export type BetterSqlite3Config =
   /** A path, or `:memory:`. */
   | string
-  | { readonly filename: string; readonly options?: Database.Options }
+  | {
+      /** A path, or `:memory:`. */
+      readonly filename: string
+      /** What better-sqlite3 takes. `timeout` is 20 ms unless given: durably waits for a busy file itself. */
+      readonly options?: Database.Options
+    }
   /** An open database. It is closed with durably. */
   | { readonly database: Database.Database }
 

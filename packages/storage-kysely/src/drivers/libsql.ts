@@ -17,6 +17,7 @@ import { assertSynchronous, assertWal, connectionPragmas } from './pragmas'
 export type LibsqlConfig =
   /** `file:local.db`, `libsql://…`, `https://…` */
   | string
+  /** What the client of libSQL takes, with its `url`. */
   | Config
   /**
    * A client of the application's. It is left open. On a local file it is reconnected after SQLITE_BUSY, which ends

@@ -1,7 +1,7 @@
 import type { Durably } from '../../durably'
-import { DurablyError } from '../../errors'
 import { isEnded } from '../../lifecycle'
 import type { Storage } from '../../storage'
+import { NeverWaitsError } from './errors'
 
 interface AwaitedSignal {
   readonly runId: string
@@ -67,7 +67,7 @@ export class AwaitedSignals {
     if (wait === undefined) {
       const run = await this.#storage.getRun(runId)
       if (run !== null && !isEnded(run.status)) return false
-      throw new DurablyError('NEVER_WAITS', `Run ${runId} is ${run?.status ?? 'gone'}, and did not wait for "${name}".`)
+      throw new NeverWaitsError(runId, run?.status ?? 'gone', name)
     }
     this.#answered.add(wait.id)
     await this.#current().signal(runId, name, payload)

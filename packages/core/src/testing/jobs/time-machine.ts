@@ -1,8 +1,8 @@
 import { systemClock } from '../../environment'
-import { DurablyError } from '../../errors'
 import { onRejection } from '../../guarded'
 import type { DrainResult } from '../../worker'
 import { createFakeClock, settled, type FakeClock } from '../fake-clock'
+import { NeverEndsError } from './errors'
 
 /** Many times as fast as `settled`, where the platform has it. */
 const turn = systemClock.turn ?? settled
@@ -140,8 +140,7 @@ export class TimeMachine {
     await clock.stall(Math.max(0, instantMs - clock.now()))
   }
 
-  async #neverReached(goal: Goal, why: string): Promise<DurablyError> {
-    const now = new Date(this.#params.clock.now()).toISOString()
-    return new DurablyError('NEVER_ENDS', `${await goal.explain()} It is ${now} in this test, and ${why}.`)
+  async #neverReached(goal: Goal, why: string): Promise<NeverEndsError> {
+    return new NeverEndsError(await goal.explain(), this.#params.clock.now(), why)
   }
 }

@@ -1,0 +1,19 @@
+import { DurablyError } from '../../errors'
+
+/** Nothing that a test does brings the run to its end. The message says what it waits for: send that, or stub the step. */
+export class NeverEndsError extends DurablyError {
+  override readonly name = 'NeverEndsError'
+
+  constructor(explanation: string, nowMs: number, why: string) {
+    super('NEVER_ENDS', `${explanation} It is ${new Date(nowMs).toISOString()} in this test, and ${why}.`)
+  }
+}
+
+/** The run of a test has ended, and did not wait for the signal. Look at its steps, and at the name of the signal. */
+export class NeverWaitsError extends DurablyError {
+  override readonly name = 'NeverWaitsError'
+
+  constructor(runId: string, status: string, signalName: string) {
+    super('NEVER_WAITS', `Run ${runId} is ${status}, and did not wait for "${signalName}".`)
+  }
+}

@@ -1,0 +1,2 @@
+export function reference(): { readonly text: string; readonly missing: readonly string[] }
+export function committedReference(): string

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest'
+import { committedReference, reference } from '../scripts/reference.mjs'
+
+describe('the reference', () => {
+  const { text, missing } = reference()
+
+  it('says of every option, event and error what it is for', () => {
+    expect(missing).toEqual([])
+  })
+
+  it('is what the doc comments say: run `npm run reference`', () => {
+    expect(committedReference()).toBe(text)
+  })
+
+  it.each([
+    '| `idempotencyKey` | `string` |',
+    '| `connectionString` (one of these) | `string` |',
+    '| `run:fail` | `runId`, `jobName`, `error`, `failedStepName` |',
+    '| `dead` | `taskId`, `taskType`, `attempts`, `error` |',
+    '| `InterruptionError` | `CANCELLED` `TIMEOUT` `LEASE_LOST` `SHUTDOWN` `ENDED` |',
+    '| `STORAGE_FULL` |',
+  ])('has %s', (row) => {
+    expect(text).toContain(row)
+  })
+}, 60_000)
