@@ -58,7 +58,7 @@ function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
         and a.crash_count >= ${sql.lit(SUSPECT_FROM)})`
     const candidate = and(
       fences['claim.status'](dialect),
-      fences['claim.due'](dialect),
+      fences['claim.due'](dialect, lastCreated(context)),
       fences['claim.known'](p('jobs'), dialect),
       fences['claim.suspect'](sql`(${p('holdsSuspect')} = 0 and not ${hasTakenOne})`),
       fences['claim.slot'](slotsTaken(context, 'r')),
@@ -68,6 +68,12 @@ function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
     return sql`update ${tables.runs} as r set ${startOfExecution(context, p, freeSlot(context))}
       where r.id = ${onCondition(first)} returning ${runColumns(context)}`
   })
+}
+
+/** When the last run was created, which is in the future only when the clock was set back since. */
+function lastCreated({ tables, dialect, prefix }: SqlContext): Sql {
+  return sql`(select l.created_at from ${tables.runs} as l ${dialect.useIndex(`${prefix}runs_created`)}
+    order by l.created_at desc limit 1)`
 }
 
 /** The lowest slot nobody has: 0, or one above a slot in use. */

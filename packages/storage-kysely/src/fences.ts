@@ -24,14 +24,23 @@ export const FENCES = {
   'lease.commitNo': (commitNo: Sql): Sql => sql`r.commit_no = ${commitNo} - 1`,
 
   'claim.status': (dialect: SqlDialect): Sql => statusIn(['claim'], dialect.waitingStatus(sql`r.status`)),
-  'claim.due': (dialect: SqlDialect): Sql => sql`r.available_at <= ${dialect.now}`,
+  /**
+   * With the instant of the last creation a run that is to start at once is due whatever the clock says: it may have been
+   * set back. The first condition is for the index alone, which passes over all that wait for their time.
+   */
+  'claim.due': (dialect: SqlDialect, lastCreated?: Sql): Sql =>
+    lastCreated === undefined
+      ? sql`r.available_at <= ${dialect.now}`
+      : sql`(r.available_at <= max(${dialect.now}, ${lastCreated})
+          and (r.available_at <= ${dialect.now} or r.available_at = r.created_at))`,
   'claim.known': (jobs: Sql, dialect: SqlDialect): Sql => dialect.isOneOf(sql`r.job_name`, jobs),
   'claim.suspect': (takesSuspect: Sql): Sql => sql`(r.crash_count < ${sql.lit(SUSPECT_FROM)} or ${takesSuspect})`,
   'claim.slot': (slotsTaken: Sql): Sql =>
     sql`(r.concurrency_key is null or r.concurrency_slot is not null or ${slotsTaken} < r.concurrency_limit)`,
 
   'recover.status': (): Sql => statusIn(['recover']),
-  'recover.expired': (dialect: SqlDialect): Sql => sql`r.lease_until <= ${dialect.now}`,
+  'recover.expired': (dialect: SqlDialect, ahead?: Sql): Sql =>
+    ahead === undefined ? sql`r.lease_until <= ${dialect.now}` : sql`(r.lease_until <= ${dialect.now} or ${ahead})`,
   'recover.owner': (workerId: Sql): Sql => sql`r.owner_id = ${workerId}`,
   'recover.notHeld': (held: Sql, dialect: SqlDialect): Sql =>
     sql`r.id not in (select value from ${dialect.listOf(held)})`,

@@ -144,6 +144,11 @@ function dueStatement(context: SqlContext) {
   const { dialect } = context
   const isWaiting = sql`${dialect.waitingStatus(sql`r.status`)} = 'pending'`
   const pending = sql`${isWaiting} and r.available_at is not null`
+  // What is to start at once is due, whatever the clock says.
+  const dueAt =
+    dialect.name === 'sqlite'
+      ? sql`case when r.available_at = r.created_at then min(r.available_at, ${dialect.now}) else r.available_at end`
+      : sql`r.available_at`
   return statement<'jobs'>(context, (p) => {
     const known = sql`(select value from ${dialect.listOf(p('jobs'))})`
     const nextName = (after: Sql) =>
@@ -152,8 +157,8 @@ function dueStatement(context: SqlContext) {
         select ${nextName(sql``)} union all
         select ${nextName(sql`and r.job_name > names.name`)} from names where names.name is not null
       ), due as (
-        select names.name, (select min(r.available_at) from ${runsBy(context, 'due')}
-          where ${pending} and r.job_name = names.name) as run_at
+        select names.name, (select ${dueAt} from ${runsBy(context, 'due')}
+          where ${pending} and r.job_name = names.name order by r.available_at limit 1) as run_at
         from names where names.name is not null
       )
       select ${dialect.read(dialect.now, 'instant')} as now,

@@ -1,6 +1,7 @@
 import { type LostRun, type RecoverParams, recoveryOf, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Executor } from './executor'
+import { LeasesAhead } from './leases-ahead'
 import { createWriteLocked } from './row-locks'
 import { runColumns, toJson, toRun } from './rows'
 import { bindEvents, eventStatement, wakeParentStatement } from './run-events'
@@ -14,7 +15,7 @@ type SeenName = 'runId' | 'version'
  * Looks first, so that the check each worker makes every second takes no write lock. The write then demands that the
  * run is as it was seen: a renewal or commit in between wins.
  */
-export function createRecover(context: SqlContext): Recover {
+export function createRecover(context: SqlContext, monotonic: () => number): Recover {
   const { fences } = context
   const guard = (p: (name: SeenName) => Sql) =>
     and(sql`r.id = ${p('runId')}`, fences['recover.status'](), fences['recover.unchanged'](p('version')))
@@ -23,6 +24,7 @@ export function createRecover(context: SqlContext): Recover {
   const wakeParent = wakeParentStatement<SeenName>(context, guard)
   const take = takeStatement(context, guard)
   const writeLocked = createWriteLocked(context)
+  const ahead = new LeasesAhead(monotonic)
 
   function bind(run: RunRecord & LostRun, params: RecoverParams): CompiledQuery[] {
     const { status, crashCount, delayMs, failure, events } = recoveryOf(run, params)
@@ -43,11 +45,10 @@ export function createRecover(context: SqlContext): Recover {
   return async function recover(executor, params) {
     const held = JSON.stringify(params.held)
     const { deadWorkerId, limit } = params
-    const expired = await executor.read(
+    const expired =
       deadWorkerId === null
-        ? find.expired.bind({ held, limit })
-        : find.ofWorker.bind({ held, limit, workerId: deadWorkerId }),
-    )
+        ? ahead.withoutLive(await executor.read(find.expired.bind({ held, limit })))
+        : await executor.read(find.ofWorker.bind({ held, limit, workerId: deadWorkerId }))
     if (expired.length === 0) return []
     // A parent before its children: their end changes it.
     const found = [...expired].sort((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1))
@@ -66,16 +67,22 @@ function findStatements(context: SqlContext) {
   const { tables, dialect, fences } = context
   const isBesideSuspect = sql`exists (select 1 from ${tables.runs} as s where s.status = 'running'
     and s.owner_id = r.owner_id and s.crash_count >= ${sql.lit(SUSPECT_FROM)} and s.id <> r.id)`
+  // Servers keep their clocks right, and their time is that of many machines.
+  const isAhead = sql`(r.heartbeat_at > ${dialect.now} and r.lease_until > ${dialect.now})`
   const select = (
     condition: Sql,
     held: Sql,
     limit: Sql,
-  ) => sql`select ${runColumns(context)}, case when ${isBesideSuspect} then 1 else 0 end as is_beside_suspect
+  ) => sql`select ${runColumns(context)}, case when ${isBesideSuspect} then 1 else 0 end as is_beside_suspect, case when ${isAhead} then 1 else 0 end as is_ahead
     from ${runsBy(context, 'running')} where ${and(fences['recover.status'](), condition, fences['recover.notHeld'](held, dialect))}
-    order by r.crash_count >= ${sql.lit(SUSPECT_FROM)}, r.lease_until, r.id limit ${limit} ${dialect.unlessLocked}`
+    order by ${isAhead}, r.crash_count >= ${sql.lit(SUSPECT_FROM)}, r.lease_until, r.id limit ${limit} ${dialect.unlessLocked}`
   return {
     expired: statement<'held' | 'limit'>(context, (p) =>
-      select(fences['recover.expired'](dialect), p('held'), p('limit')),
+      select(
+        fences['recover.expired'](dialect, dialect.name === 'sqlite' ? isAhead : undefined),
+        p('held'),
+        p('limit'),
+      ),
     ),
     ofWorker: statement<'held' | 'limit' | 'workerId'>(context, (p) =>
       select(fences['recover.owner'](p('workerId')), p('held'), p('limit')),

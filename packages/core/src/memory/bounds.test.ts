@@ -178,3 +178,24 @@ describe('cost of a page, and of a purge that finds little', () => {
     expect(await pageAndPurge(many, 200)).toBeLessThan(5 * base + 200)
   })
 })
+
+describe('a clock that is set back', () => {
+  it('holds nothing up, and time goes on from where it was', async () => {
+    let nowMs = Date.UTC(2026, 10, 1, 12)
+    const storage = createMemoryStorage({ now: () => nowMs })
+    const [before, later] = [newRun(), newRun({ start: { afterMs: 1000 } })]
+    await storage.enqueue([before, later])
+    nowMs -= 3_600_000
+    const after = newRun()
+    await storage.enqueue([after])
+    const jobs = ['job']
+    const terms = { workerId: 'w', claimToken: 't', jobs, leaseMs: 60_000, holdsSuspect: false, events: [] }
+    const claim = async () => (await storage.claim({ ...terms, limit: 9 })).map(({ id }) => id)
+    expect(await claim()).toEqual([before.id, after.id])
+    expect(await storage.nextDue(jobs)).toMatchObject({ runInMs: 1000, leaseInMs: 60_000 })
+    nowMs += 1000
+    expect(await claim()).toEqual([later.id])
+    const [newest, oldest] = [await storage.getRun(after.id), await storage.getRun(before.id)]
+    expect(newest?.createdAt).toBe(oldest?.createdAt)
+  })
+})

@@ -14,13 +14,17 @@ export interface Clock {
   until(instant: Instant): number
 }
 
+/** Goes on from the last instant when the clock of the machine is set back: nothing waits until that is made up for. */
 export function createClock(readNow: () => number): Clock {
   let nowMs = Math.floor(readNow())
+  let setBackMs = 0
   const textOfNow = rememberLast(toInstant)
   const textOfLater = rememberLast(toInstant)
   return {
     look: () => {
-      nowMs = Math.floor(readNow())
+      const readMs = Math.floor(readNow())
+      setBackMs = Math.max(setBackMs, nowMs - readMs)
+      nowMs = readMs + setBackMs
     },
     now: () => textOfNow(nowMs),
     in: (ms) => (ms === 0 ? textOfNow(nowMs) : textOfLater(nowMs + Math.floor(ms))),

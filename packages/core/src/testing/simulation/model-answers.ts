@@ -1,4 +1,4 @@
-import type { CommitAnswer, RunCommit } from '../../storage'
+import type { ClaimParams, CommitAnswer, RunCommit, RunRecord } from '../../storage'
 import { childrenOf } from './model-queries'
 import type { ModelRun } from './model-run'
 import { mustEqual } from './violation'
@@ -20,6 +20,16 @@ export function checkRepeated(run: ModelRun | undefined, commit: RunCommit, answ
   if (!isAgain) mustEqual(answer, { kept: false }, whatOf(commit))
   else if (childrenOf(run, commit).includes(null)) mustEqual(answer?.kept, true, whatOf(commit))
   else checkAnswer(run, commit, answer)
+}
+
+export function checkRepeatedClaim(
+  all: ReadonlyMap<string, ModelRun>,
+  { claimToken }: ClaimParams,
+  answer: readonly RunRecord[],
+): void {
+  const holding = [...all.values()].filter((run) => run.owner !== null && run.token === claimToken)
+  const expected = holding.map((run) => run.wanted.id).sort()
+  mustEqual(answer.map((run) => run.id).sort(), expected, 'runs of a repeated claim')
 }
 
 function whatOf({ lease, commitNo }: RunCommit): string {

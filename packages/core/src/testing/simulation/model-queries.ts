@@ -32,7 +32,8 @@ export function claimableAt(all: Runs, jobs: readonly string[], now: number): Mo
     (run) =>
       run.status === 'pending' &&
       run.availableAt !== null &&
-      run.availableAt <= now &&
+      // What is to start at once is due, whatever the clock says.
+      (run.availableAt <= now || run.availableAt === run.createdAt) &&
       jobs.includes(run.wanted.jobName) &&
       (run.wanted.concurrencyKey === null || run.slot !== null || freeSlots(all, run).length > 0),
   )

@@ -18,7 +18,7 @@ import type {
 } from '../../storage'
 import { type Ending, type ModelRun, type ModelStep, newModelRun, textsOf, waitingRows } from './model-run'
 import { dueAfterLoss, lossOf } from './model-losses'
-import { checkAnswer, checkRepeated } from './model-answers'
+import { checkAnswer, checkRepeated, checkRepeatedClaim } from './model-answers'
 import {
   claimableAt,
   earliest,
@@ -95,12 +95,7 @@ export class Model {
   claimed(params: ClaimParams, answer: readonly RunRecord[]): void {
     this.look()
     if (params.repeat === true) {
-      const holding = [...this.runs.values()].filter((run) => run.owner !== null && run.token === params.claimToken)
-      mustEqual(
-        answer.map((run) => run.id).sort(),
-        holding.map((run) => run.wanted.id).sort(),
-        'runs of a repeated claim',
-      )
+      checkRepeatedClaim(this.runs, params, answer)
       return
     }
     must(answer.length <= params.limit, () => `a claim for ${params.limit} runs took ${answer.length}`)

@@ -13,6 +13,7 @@ import { createRandom } from './random'
 import { startProcess, WALL_START_MS } from './sim-process'
 import { createTracer } from './trace'
 import { createSteward } from './steward'
+import { createStorageClock } from './storage-clock'
 import { must, Violation } from './violation'
 import { Witness } from './witness'
 import { Wire } from './wire'
@@ -25,6 +26,8 @@ export interface SimulateOptions {
   readonly seed: number
   /** The storage under test, empty and migrated, on this clock. Default: the memory storage. */
   readonly createStorage?: (now: () => number) => Storage | Promise<Storage>
+  /** Of the storage under test: its time is set back with the clock. By default it goes on from where it was. */
+  readonly readsClockAsItIs?: boolean
   /** Puts something between an engine and its storage: a fault that should be found. */
   readonly wrapForEngine?: (storage: Storage) => Storage
   /** Hears what happens, line by line. */
@@ -102,11 +105,10 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
   const verdict: { violation: string | null } = { violation: null }
   const coverage: Coverage = new Map()
   const tracer = createTracer(world, options.trace)
-  let storageOffset = WALL_START_MS
-  const storageNow = () => Math.floor(world.now() + storageOffset)
-  const inner = await createStorage(storageNow)
-  let furthestOffset = storageOffset
-  const model = new Model(storageNow, () => Math.floor(world.now() + furthestOffset))
+  const goesBack = options.readsClockAsItIs === true
+  const clock = createStorageClock({ world, startMs: WALL_START_MS, goesBack })
+  const inner = await createStorage(clock.read)
+  const model = new Model(clock.now, clock.furthest)
   const judge = (judgement: () => void) => {
     try {
       judgement()
@@ -121,10 +123,7 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
     world,
     plan,
     trace: tracer.trace,
-    jumpStorageClock(byMs) {
-      storageOffset += byMs
-      furthestOffset = Math.max(furthestOffset, storageOffset)
-    },
+    jumpStorageClock: clock.jump,
     start: (processOptions) =>
       startProcess({
         world,
