@@ -1,11 +1,12 @@
 import type { Engine } from './engine'
 import { InvalidOptionError } from './errors'
+import { handled } from './open-calls'
 import type { OpenBody } from './step-scope'
 
-/** For what waits for the worker: in a job it would wait for that very job. */
-export function refuseInside(engine: Engine, call: string): void {
+/** For what waits for the worker: rejects inside of a job that is going on, for which it would wait. */
+export function refuseInside(engine: Engine, call: string): Promise<never> | null {
   const inside = ownCaller(engine)
-  if (inside === null) return
+  if (inside === null) return null
   const { scope, stepName } = inside
   const place = stepName === null ? `job "${scope.run.jobName}"` : `step "${stepName}"`
   const error = new InvalidOptionError(
@@ -14,7 +15,7 @@ export function refuseInside(engine: Engine, call: string): void {
   )
   // Told also when nobody awaits the call.
   engine.reportError(error, call)
-  throw error
+  return handled(Promise.reject(error))
 }
 
 /** For what waits for a run: a run that does holds its slot, and forgets what it waits for when its worker dies. */

@@ -172,10 +172,9 @@ export function createDurably(options: DurablyOptions): Durably {
     stop: (stopOptions = {}) => handled(stopWorker({ engine, lead }, stopOptions)),
     wake: () => worker.lookNow(),
     ...createPauses(engine, worker),
-    async runUntilIdle(drainOptions = {}) {
-      if (closing !== null) throw new ClosedError()
-      refuseInside(engine, 'runUntilIdle()')
-      return worker.drain(drainOptions)
+    runUntilIdle(drainOptions = {}) {
+      if (closing !== null) return Promise.reject(new ClosedError())
+      return refuseInside(engine, 'runUntilIdle()') ?? worker.drain(drainOptions)
     },
     transaction: (body) => runTransaction({ engine, body, isClosed, onCommitted: () => worker.wake(true) }),
     recover: async (named) => (await worker.recoverFrom(deadWorkerIn(named))).length,
@@ -297,8 +296,8 @@ async function closeAll({ engine, worker, lead, waits, tails, before }: ClosePar
 }
 
 async function stopWorker({ engine, lead }: Pick<CloseParams, 'engine' | 'lead'>, options: StopOptions): Promise<void> {
-  if (options.timeout === undefined) refuseInside(engine, 'stop()')
-  await lead.stop(options)
+  const refused = options.timeout === undefined ? refuseInside(engine, 'stop()') : null
+  await (refused ?? lead.stop(options))
 }
 
 interface AddPluginParams {

@@ -228,6 +228,24 @@ describe('stop() and runUntilIdle() in a job function', () => {
     expect(events).toMatchObject([{ error: expect.stringContaining('ctx.trigger') }])
   })
 
+  it.each(['stop', 'runUntilIdle'] as const)('do not end the process when nobody awaits them: %s', async (method) => {
+    const { process } = globalThis as unknown as { process: { on: Listen; off: Listen } }
+    type Listen = (event: 'unhandledRejection', listener: (error: unknown) => void) => void
+    const unhandled: unknown[] = []
+    const listen = (error: unknown) => unhandled.push(error)
+    process.on('unhandledRejection', listen)
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => void durably[method]())
+    durably.start()
+    const { id } = await job.trigger({})
+    await settled()
+    await settled()
+    process.off('unhandledRejection', listen)
+    expect(unhandled).toEqual([])
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+    expect(durably.health().worker).toBe('running')
+  })
+
   it('are refused in a plugin around it, too', async () => {
     const durably = bench.open()
     durably.use({

@@ -53,16 +53,33 @@ export class QueueSwitch {
     void this.#startWhenPrepared()
   }
 
-  async stop(options: StopOptions = {}): Promise<void> {
+  stop(options: StopOptions = {}): Promise<void> {
+    const stopped = this.#stop(options)
+    // A handler is refused, and need not have awaited it.
+    stopped.catch(() => {})
+    return stopped
+  }
+
+  async #stop(options: StopOptions): Promise<void> {
     refuseUnknownOptions('stop()', options, STOP_OPTIONS)
     const { timeout } = options
     if (timeout !== undefined && !(timeout >= 0 && timeout < Number.POSITIVE_INFINITY)) {
       throw new InvalidOptionError(`timeout must be a number of milliseconds from 0, not ${timeout}.`)
     }
-    if (this.#state === 'new' || this.#state === 'started') this.#state = 'stopping'
+    const { durably, retention } = this.#params
+    const before = this.#state
+    if (before === 'new' || before === 'started') this.#state = 'stopping'
     this.#callOffTry()
-    this.#params.retention.stop()
-    await this.#params.durably.stop(timeout === undefined ? {} : { timeout })
+    retention.stop()
+    try {
+      await durably.stop(timeout === undefined ? {} : { timeout })
+    } catch (error) {
+      if (before === 'started' && this.#state === 'stopping') {
+        this.#state = before
+        retention.start()
+      }
+      throw error
+    }
     if (this.#state === 'stopping') this.#state = 'stopped'
   }
 

@@ -627,6 +627,21 @@ describe('stopping', () => {
     await expect(queue.enqueue('second', null)).rejects.toMatchObject({ code: 'QUEUE_STOPPED' })
   })
 
+  it('by a handler of its own is refused, and changes nothing', async () => {
+    const queue = open({ maxAttempts: 1 })
+    queue.register('await', () => queue.stop())
+    queue.register('pass', () => void queue.stop())
+    queue.start()
+    const { id } = await queue.enqueue('await', null)
+    await settled()
+    expect(await queue.status(id)).toMatchObject({ state: 'dead', lastError: expect.stringContaining('stop()') })
+    const other = await queue.enqueue('pass', null)
+    await settled()
+    expect(await queue.status(other.id)).toMatchObject({ state: 'succeeded' })
+    await queue.stop()
+    expect(await queue.countsByState()).toMatchObject({ queued: 0, running: 0 })
+  })
+
   it('with a time-out that is none changes nothing', async () => {
     const queue = open()
     queue.register('pass', () => {})
