@@ -65,9 +65,13 @@ describe('createTestDurably', () => {
     ])
     const test = createTestDurably({ jobs: { job } })
     const run = await test.jobs.job.trigger({})
-    await test.signalWhenWaiting(run, 'message', 1)
-    await test.signalWhenWaiting(run, 'message', 2)
+    const sent = [1, 2, 3].map((payload) => test.signalWhenWaiting(run, 'message', payload))
     expect(await test.runToEnd(run)).toMatchObject({ output: [1, 2] })
+    expect(await Promise.allSettled(sent)).toMatchObject([
+      { status: 'fulfilled' },
+      { status: 'fulfilled' },
+      { status: 'rejected', reason: { code: 'NEVER_WAITS' } },
+    ])
   })
 
   it('says why a run does not end', async () => {
