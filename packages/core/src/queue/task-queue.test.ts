@@ -628,7 +628,7 @@ describe('stopping', () => {
   })
 
   it('by a handler of its own is refused, and changes nothing', async () => {
-    const queue = open({ maxAttempts: 1 })
+    const queue = open({ retry: { maxAttempts: 1 } })
     queue.register('await', () => queue.stop())
     queue.register('pass', () => void queue.stop())
     queue.start()
