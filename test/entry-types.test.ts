@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, describe, expect, it } from 'vitest'
 import { ROOT } from './root'
+import { scaled } from './scale'
 
 const PACKAGES = ['core', 'storage-kysely', 'plugins', 'durably'] as const
 
@@ -14,6 +15,8 @@ const DRIVERS: Readonly<Record<string, readonly string[]>> = {
   sqlocal: ['sqlocal'],
   postgres: ['pg', '@types/pg'],
 }
+/** The declarations for CJS are those for ESM in another file. */
+const FORMATS = ['mts', 'cts'].slice(0, scaled({ quick: 1, full: 2 }))
 const WITHOUT_KYSELY = ['core', 'plugins']
 
 interface Entry {
@@ -55,7 +58,7 @@ function newProject({ name, installed }: Entry): string {
     cpSync(join(from, 'dist'), join(to, 'dist'), { recursive: true, filter: (path) => !path.includes('browser') })
   }
   for (const each of ['@types/node', ...installed]) link(folder, each)
-  for (const extension of ['mts', 'cts']) {
+  for (const extension of FORMATS) {
     writeFileSync(
       join(folder, `program.${extension}`),
       `import * as entry from '${name}'\nexport const names = entry\n`,
@@ -91,7 +94,7 @@ function typeErrors(folder: string, { name }: Entry): readonly string[] {
     return read.get(path)
   }
   host.getCurrentDirectory = () => folder
-  const files = ['mts', 'cts'].map((extension) => join(folder, `program.${extension}`))
+  const files = FORMATS.map((extension) => join(folder, `program.${extension}`))
   const program = ts.createProgram({ rootNames: files, options, host })
   const own = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(folder))
   expect(own.length).toBeGreaterThan(files.length)

@@ -43,6 +43,16 @@ describe('the types of a queue', () => {
     objects.register({ taskType: 'at', schema, execute: (at) => expectTypeOf(at).toEqualTypeOf<{ when: number }>() })
   })
 
+  it('refuse a schema that makes what JSON cannot keep', () => {
+    const other = createTaskQueue<{ at: { when: string } }>({ logger: null })
+    const schema = z.object({ when: z.string().transform((text) => new Date(text)) })
+    // @ts-expect-error: a Date is not JSON
+    other.register('at', { schema }, ({ when }: { when: Date }) => when)
+    const another = createTaskQueue<{ at: { when: string } }>({ logger: null })
+    // @ts-expect-error: a Date is not JSON
+    another.register({ taskType: 'at', schema, execute: ({ when }: { when: Date }) => when })
+  })
+
   it('let a queue without a type map have any handler', () => {
     const open = createTaskQueue({ logger: null })
     open.register('mail', (mail: Mail) => mail.to)
