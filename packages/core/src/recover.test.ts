@@ -371,6 +371,47 @@ describe('a run that kills its workers', () => {
     expect(run).toMatchObject({ status: 'pending', crashCount: 1, currentStepIndex: 8 })
   })
 
+  it('goes on for ever when it saves another checkpoint each time', async () => {
+    const { run, bodies } = await crash(8, (ctx) =>
+      ctx.run('pages', async ({ checkpoint, save }) => {
+        await save(((checkpoint as number | undefined) ?? 0) + 1)
+        return forever()
+      }),
+    )
+    expect(bodies).toBe(8)
+    expect(run).toMatchObject({ status: 'pending', crashCount: 1 })
+  })
+
+  it.each<{ what: string; execute: JobBody }>([
+    {
+      what: 'saves the same checkpoint again',
+      execute: (ctx) =>
+        ctx.run('pages', async ({ save }) => {
+          await save('page 1')
+          return forever()
+        }),
+    },
+    {
+      what: 'starts a stream again',
+      execute: (ctx) =>
+        ctx.stream('words', async (emit) => {
+          await emit('once upon a time')
+          return forever()
+        }),
+    },
+    {
+      what: 'shows progress and writes a log',
+      execute: (ctx) => {
+        ctx.progress(1)
+        ctx.log.info('so far')
+        return forever()
+      },
+    },
+  ])('fails when all it does is that it $what', async ({ execute }) => {
+    const { run } = await crash(6, execute)
+    expect(run).toMatchObject({ status: 'failed', errorDetail: { code: 'crash_limit' } })
+  })
+
   it('waits from the second crash on, and longer each time', async () => {
     const { lives, run } = await crash(4)
     const base = Date.parse(run.createdAt)
@@ -386,6 +427,79 @@ describe('a run that kills its workers', () => {
     const { run, rescuer } = await crash(5)
     expect(run.status).toBe('failed')
     expect(await rescuer.retry(run.id)).toMatchObject({ status: 'pending', crashCount: 0, attempt: 2 })
+  })
+})
+
+describe('suspects', () => {
+  /** Runs that have lost two workers, due at once. */
+  async function suspects(count: number): Promise<readonly string[]> {
+    const job = bench.open().defineJob({ name: 'job', input: anything }, () => {})
+    const runs = await job.batchTrigger(Array.from({ length: count }, (_, payload) => ({ payload })))
+    for (const workerId of ['first', 'second']) {
+      const mortal = createMortal(bench.storage)
+      const lost = bench.open({ storage: mortal.storage, workerId, concurrency: count })
+      lost.defineJob({ name: 'job', input: anything }, forever)
+      lost.start()
+      await settled()
+      mortal.kill()
+      await bench.open().recover({ workerId })
+    }
+    await bench.clock.advance(2000)
+    return runs.map(({ id }) => id)
+  }
+
+  it('are held one at a time by a worker, which takes other runs beside it', async () => {
+    const [first, second] = await suspects(3)
+    const begun: string[] = []
+    const durably = bench.open({ concurrency: 10 })
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => {
+      begun.push(ctx.runId)
+      return forever()
+    })
+    const other = await job.trigger({})
+    durably.start()
+    await bench.clock.advance(30_000)
+    expect(begun).toHaveLength(2)
+    expect(begun).toContain(other.id)
+    const rest = bench.open()
+    rest.defineJob({ name: 'job', input: anything }, (ctx) => {
+      begun.push(ctx.runId)
+      return forever()
+    })
+    rest.start()
+    await settled()
+    expect(begun).toHaveLength(3)
+    expect(begun.some((id) => id === first || id === second)).toBe(true)
+  })
+
+  it('are followed by the next one as soon as they have got further, and when they have ended', async () => {
+    await suspects(3)
+    const gates = [createGate(), createGate(), createGate()]
+    let begun = 0
+    const durably = bench.open({ concurrency: 10, pollingInterval: 600_000 })
+    durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      const gate = found(gates[begun])
+      begun += 1
+      if (begun === 2) return gate.opened
+      await ctx.run('step', () => gate.opened)
+      return forever()
+    })
+    durably.start()
+    await settled()
+    expect(begun).toBe(1)
+    gates[0]?.open()
+    await settled()
+    expect(begun).toBe(2)
+    gates[1]?.open()
+    await settled()
+    expect(begun).toBe(3)
+  })
+
+  it('are all run by a worker that runs what is due', async () => {
+    await suspects(5)
+    const durably = bench.open({ concurrency: 10 })
+    durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    expect(await durably.runUntilIdle()).toMatchObject({ ran: 5, nextWakeAt: null })
   })
 })
 
