@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
-import { afterTheBuild, testProject } from './vitest.preset.ts'
+import { LongestFirst } from './test/longest-first.ts'
+import { testProject } from './vitest.preset.ts'
 
 const OF_THE_WORKSPACE = [
   'arrows',
@@ -37,10 +38,12 @@ export default defineConfig({
       'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',
       workspaceProject('workspace', OF_THE_WORKSPACE),
-      ...OF_THE_BUILD.map((name) => afterTheBuild(workspaceProject(name, [name]))),
+      ...OF_THE_BUILD.map((name) => workspaceProject(name, [name])),
     ],
     passWithNoTests: true,
-    // One core less than there are is vitest's own choice: on two cores it leaves one of them idle.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    // One more than there are cores: many tests wait for other processes, for leases, or for a browser.
+    maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: LongestFirst },
+    teardownTimeout: 60_000,
   },
 })

@@ -1,7 +1,20 @@
 import { fileURLToPath } from 'node:url'
 import { defineProject } from 'vitest/config'
+import { PATIENCE_MS } from './test/pace.ts'
 
 const conditions = ['@coji/durably-source']
+
+/** Where tests put their files and how fast their machine is, before anything else of a project begins. */
+export const MACHINE_SETUP = fileURLToPath(new URL('./test/machine-setup.ts', import.meta.url))
+
+const POSTGRES_SETUP = fileURLToPath(new URL('./test/postgres-setup.ts', import.meta.url))
+
+/** A test that hangs ends at last. None has to be quick: what it waits for comes late on a machine that is busy. */
+export const PATIENCE = {
+  testTimeout: 2 * PATIENCE_MS,
+  hookTimeout: 2 * PATIENCE_MS,
+  expect: { poll: { timeout: PATIENCE_MS } },
+} as const
 
 /** A vitest project whose workspace packages resolve to their sources. */
 export function testProject(name: string, include: readonly string[] = ['src/**/*.test.ts', 'test/**/*.test.ts']) {
@@ -9,30 +22,12 @@ export function testProject(name: string, include: readonly string[] = ['src/**/
     resolve: { conditions: [...conditions, 'module', 'node', 'development|production'] },
     ssr: { resolve: { conditions: [...conditions, 'module', 'node', 'development|production'] } },
     test: {
+      ...PATIENCE,
       name,
       include: [...include],
       environment: 'node',
       restoreMocks: true,
-      globalSetup: [fileURLToPath(new URL('./test/postgres-setup.ts', import.meta.url))],
+      globalSetup: [MACHINE_SETUP, POSTGRES_SETUP],
     },
   })
-}
-
-type TestProject = ReturnType<typeof testProject>
-
-/** Groups of projects run one after another: a browser wants the cores for itself, and so do those that measure time. */
-export const GROUPS = { inBrowsers: 1, afterTheBuild: 2 } as const
-
-/** What drives browsers, which is most of its load. */
-export function inBrowsers(project: TestProject): TestProject {
-  return inGroup(project, GROUPS.inBrowsers)
-}
-
-/** What needs packages as they are built: installs, and processes that it starts. */
-export function afterTheBuild(project: TestProject): TestProject {
-  return inGroup(project, GROUPS.afterTheBuild)
-}
-
-function inGroup(project: TestProject, groupOrder: number): TestProject {
-  return { ...project, test: { ...project.test, sequence: { ...project.test?.sequence, groupOrder } } }
 }

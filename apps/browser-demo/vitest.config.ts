@@ -1,14 +1,7 @@
 import { fileURLToPath } from 'node:url'
-import { inBrowsers, testProject } from '../../vitest.preset.ts'
+import { MACHINE_SETUP, testProject } from '../../vitest.preset.ts'
 
-const project = inBrowsers(testProject('browser-demo'))
+const project = testProject('browser-demo')
+const BUILT_SITE = fileURLToPath(new URL('test/built-site.ts', import.meta.url))
 
-export default {
-  ...project,
-  test: {
-    ...project.test,
-    globalSetup: fileURLToPath(new URL('test/built-site.ts', import.meta.url)),
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-  },
-}
+export default { ...project, test: { ...project.test, globalSetup: [MACHINE_SETUP, BUILT_SITE] } }

@@ -1,3 +1,3 @@
-import { afterTheBuild, testProject } from '../../vitest.preset.ts'
+import { testProject } from '../../vitest.preset.ts'
 
-export default afterTheBuild(testProject('browser-plain'))
+export default testProject('browser-plain')

@@ -1,3 +1,3 @@
-import { afterTheBuild, testProject } from '../../vitest.preset.ts'
+import { testProject } from '../../vitest.preset.ts'
 
-export default afterTheBuild(testProject('custom-storage', ['run.test.ts']))
+export default testProject('custom-storage', ['run.test.ts'])

@@ -1,3 +1,3 @@
-import { afterTheBuild, testProject } from '../../vitest.preset.ts'
+import { testProject } from '../../vitest.preset.ts'
 
-export default afterTheBuild(testProject('postgres-workers'))
+export default testProject('postgres-workers')

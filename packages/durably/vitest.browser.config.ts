@@ -1,5 +1,5 @@
-import { inBrowsers, testProject } from '../../vitest.preset.ts'
+import { testProject } from '../../vitest.preset.ts'
 
 export const IN_BROWSERS = ['test/tabs/**/*.test.ts', 'test/environment/**/*.test.ts']
 
-export default inBrowsers(testProject('durably-browser', IN_BROWSERS))
+export default testProject('durably-browser', IN_BROWSERS)

@@ -3,7 +3,7 @@ import sqlocal from 'sqlocal/vite'
 import { defineProject } from 'vitest/config'
 import { chromiumOptionsIfAny } from '../../test/chromium.ts'
 import { reportSuite, type SuiteReport } from '../../test/report.ts'
-import { GROUPS } from '../../vitest.preset.ts'
+import { MACHINE_SETUP, PATIENCE } from '../../vitest.preset.ts'
 
 export default defineProject({
   plugins: [sqlocal()],
@@ -11,12 +11,11 @@ export default defineProject({
   // Found while the tests run, they would reload the page.
   optimizeDeps: { include: ['sqlocal > coincident', 'kysely', '@coji/durably-core > ulidx'] },
   test: {
+    ...PATIENCE,
     name: 'storage-kysely-browser',
     include: ['test-browser/**/*.test.ts'],
-    globalSetup: ['../../test/chromium.ts'],
-    testTimeout: 30_000,
-    maxConcurrency: 4,
-    sequence: { groupOrder: GROUPS.inBrowsers },
+    globalSetup: [MACHINE_SETUP, '../../test/chromium.ts'],
+    maxConcurrency: 12,
     browser: {
       enabled: true,
       headless: true,

@@ -8,8 +8,8 @@ export function inTab<T, A>(page: Page, fn: (tab: Tab, given: A) => T | Promise<
 }
 
 /** Waits until something is so in a tab. */
-export async function untilInTab(page: Page, fn: (tab: Tab) => boolean, timeout = 20_000): Promise<void> {
-  await page.waitForFunction(`(${fn.toString()})(window.tab)`, undefined, { timeout, polling: 50 })
+export async function untilInTab(page: Page, fn: (tab: Tab) => boolean): Promise<void> {
+  await page.waitForFunction(`(${fn.toString()})(window.tab)`, undefined, { polling: 50 })
 }
 
 /** How many runs have come to an end, good or bad. */

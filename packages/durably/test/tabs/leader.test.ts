@@ -5,17 +5,17 @@ import { scaled } from '../../../../test/scale'
 import { audit, countEnded, inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
 
-/** So long that whatever happens at once happens because a tab was told. */
-const NEVER_MS = 60_000
+/** So long that whatever happens sooner happens because a tab was told. */
+const NEVER_MS = 3_600_000
 
 let browser: Browser
 
 beforeAll(async () => {
   browser = await openBrowser()
   return () => browser.close()
-}, 60_000)
+})
 
-afterEach(() => browser.closeTabs(), 30_000)
+afterEach(() => browser.closeTabs())
 
 function triggerMany(page: Page, given: { readonly runs: number; readonly steps: number; readonly ms: number }) {
   return inTab(
@@ -29,7 +29,7 @@ function triggerMany(page: Page, given: { readonly runs: number; readonly steps:
   )
 }
 
-describe('two tabs with a leader', { timeout: 60_000 }, () => {
+describe('two tabs with a leader', () => {
   it('run everything once, whoever triggers it, and both hear of all', async () => {
     const runs = scaled({ quick: 60, full: 200 })
     const file = 'once.sqlite3'
@@ -38,7 +38,7 @@ describe('two tabs with a leader', { timeout: 60_000 }, () => {
     const ids = (
       await Promise.all([leader, follower].map((page) => triggerMany(page, { runs: runs / 2, steps: 2, ms: 0 })))
     ).flat()
-    await expect.poll(() => countEnded(follower), { timeout: 50_000 }).toBe(runs)
+    await expect.poll(() => countEnded(follower)).toBe(runs)
     const found = await audit(follower)
     expect(found).toMatchObject({
       statuses: { completed: runs },
@@ -62,15 +62,15 @@ describe('two tabs with a leader', { timeout: 60_000 }, () => {
   })
 
   it('tell each other at once: nobody waits for a poll', async () => {
-    const settings = { file: 'prompt.sqlite3', pollingMs: NEVER_MS, heartbeatMs: 10_000 }
+    const settings = { file: 'prompt.sqlite3', pollingMs: NEVER_MS, heartbeatMs: NEVER_MS / 2 }
     const leader = await browser.open(settings)
     const follower = await browser.open(settings)
-    const done = await inTab(follower, (tab) => tab.jobs.work.triggerAndWait({ steps: 2, ms: 0 }, { timeout: 3000 }))
+    const done = await inTab(follower, (tab) => tab.jobs.work.triggerAndWait({ steps: 2, ms: 0 }))
     expect(done).toMatchObject({ output: 2 })
     const id = await inTab(follower, async (tab) => (await tab.jobs.hold.trigger({})).id)
-    await untilInTab(leader, (tab) => tab.durably.health().active.length === 1, 3000)
+    await untilInTab(leader, (tab) => tab.durably.health().active.length === 1)
     await inTab(follower, (tab, run) => tab.durably.cancel(run), id)
-    await untilInTab(leader, (tab) => tab.durably.health().active.length === 0, 3000)
+    await untilInTab(leader, (tab) => tab.durably.health().active.length === 0)
     expect(await inTab(follower, (tab, run) => tab.durably.getRun(run), id)).toMatchObject({ status: 'cancelled' })
   })
 
@@ -84,16 +84,15 @@ describe('two tabs with a leader', { timeout: 60_000 }, () => {
     await untilInTab(leader, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
     const closedAt = performance.now()
     await leader.close()
-    await untilInTab(follower, (tab) => tab.durably.health().active.length > 0, 2000)
+    await untilInTab(follower, (tab) => tab.durably.health().active.length > 0)
     const takeoverMs = Math.round(performance.now() - closedAt)
-    await expect.poll(() => countEnded(follower), { timeout: 30_000 }).toBe(runs)
+    await expect.poll(() => countEnded(follower)).toBe(runs)
     const found = await audit(follower, name)
     expect(found).toMatchObject({ statuses: { completed: runs }, recordedSteps: runs * 5, repeated: [] })
     expect(found.recordedBy[name]).toBeGreaterThan(0)
     // What had begun in the tab that is gone, and nothing else.
     expect(found.bodies - runs * 5).toBeLessThanOrEqual(4)
     expect(await inTab(follower, (tab) => [tab.tenures, tab.errors])).toEqual([[true], []])
-    expect(takeoverMs).toBeLessThan(2000)
     reportSuite({ suite: 'a leader tab that closes', runs, takeoverMs })
   })
 
@@ -103,10 +102,10 @@ describe('two tabs with a leader', { timeout: 60_000 }, () => {
     const two = await browser.open(settings)
     await untilInTab(one, (tab) => tab.isLeader())
     await inTab(one, (tab) => tab.durably.stop())
-    await untilInTab(two, (tab) => tab.isLeader(), 2000)
+    await untilInTab(two, (tab) => tab.isLeader())
     await inTab(one, (tab) => tab.durably.start())
     await inTab(two, (tab) => tab.durably.close())
-    await untilInTab(one, (tab) => tab.isLeader(), 2000)
+    await untilInTab(one, (tab) => tab.isLeader())
     await inTab(one, (tab) => tab.jobs.work.triggerAndWait({ steps: 1, ms: 0 }))
     expect(await inTab(two, (tab) => [tab.tenures, tab.heard])).toEqual([[true, false], []])
     expect(await inTab(one, (tab) => [tab.tenures, tab.durably.health().worker])).toEqual([
@@ -131,7 +130,7 @@ describe('two tabs with a leader', { timeout: 60_000 }, () => {
   })
 })
 
-describe('what the plugin needs', { timeout: 60_000 }, () => {
+describe('what the plugin needs', () => {
   it.each(['locks', 'BroadcastChannel'])(
     'is missed where it is missing, and the tab works alone: %s',
     async (missing) => {
@@ -151,14 +150,14 @@ describe('what the plugin needs', { timeout: 60_000 }, () => {
   )
 })
 
-describe('two tabs without a leader', { timeout: 60_000 }, () => {
+describe('two tabs without a leader', () => {
   it('are safe: every run completes, every step is recorded once', async () => {
     const runs = 40
     const settings = { file: 'apart.sqlite3', plugin: false }
     const one = await browser.open(settings)
     const two = await browser.open(settings)
     await Promise.all([one, two].map((page) => triggerMany(page, { runs: runs / 2, steps: 2, ms: 0 })))
-    await expect.poll(() => countEnded(two), { timeout: 50_000 }).toBe(runs)
+    await expect.poll(() => countEnded(two)).toBe(runs)
     expect(await audit(two)).toMatchObject({
       statuses: { completed: runs },
       recordedSteps: runs * 2,

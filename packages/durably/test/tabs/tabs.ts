@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { CDPSession, Page } from 'playwright'
 import sqlocal from 'sqlocal/vite'
 import { build, preview, type PreviewServer } from 'vite'
+import { PATIENCE_MS } from '../../../../test/pace'
 import { type ChromiumProcess, launchChromium } from './chromium-process'
 import type { Settings } from './page/settings'
 
@@ -62,6 +63,7 @@ async function browserOf({ chromium, base, close }: BrowserParams): Promise<Brow
     await session.send('Target.createTarget', { url: BLANK, newWindow: true })
     return opened
   }
+  chromium.context.setDefaultTimeout(PATIENCE_MS)
   const covers = new Set<Page>()
   const cover = async (page: Page) => {
     await page.bringToFront()

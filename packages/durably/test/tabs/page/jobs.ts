@@ -2,6 +2,18 @@ import { defineJob } from '@coji/durably'
 import { z } from 'zod'
 import { TAB, testify } from './witness'
 
+/** Where the work of this tab stands still, until it is told to go on or thaws. */
+export const halt = {
+  /** The number of a step. */
+  at: Number.NaN,
+  end: () => {},
+}
+
+const goesOn = new Promise<void>((resolve) => {
+  halt.end = resolve
+  document.addEventListener('resume', () => resolve())
+})
+
 /** Some steps, each of them written down when its body begins. What one returns says which tab recorded it. */
 export const work = defineJob(
   { name: 'work', input: z.object({ steps: z.number(), ms: z.number() }) },
@@ -10,6 +22,7 @@ export const work = defineJob(
       await ctx.run(`step ${n}`, async () => {
         testify(ctx.runId, `step ${n}`)
         if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+        if (n === halt.at) await goesOn
         return TAB
       })
     }

@@ -1,7 +1,7 @@
 import { createDurably, createMemoryStorage } from '@coji/durably'
 import { withTabLeader } from '@coji/durably/plugins'
 import { sqlocal } from '@coji/durably/sqlocal'
-import { hold, linger, lingering, work } from './jobs'
+import { halt, hold, linger, lingering, work } from './jobs'
 import { settingsFrom } from './settings'
 import { readWitness, TAB } from './witness'
 
@@ -10,9 +10,13 @@ const errors: string[] = []
 const heard: string[] = []
 const tenures: boolean[] = []
 const troubles: string[] = []
+/** How long the tab has heard nothing of a leader when it becomes one. */
+const silences: number[] = []
+let lastBeatAt = Number.NaN
 
 const instance = createDurably({
   dialect: sqlocal(settings.file),
+  staleThreshold: settings.leaseMs,
   heartbeatInterval: settings.heartbeatMs,
   pollingInterval: settings.pollingMs,
   concurrency: settings.concurrency,
@@ -24,9 +28,15 @@ if (settings.plugin) {
       name: settings.file,
       staleThreshold: settings.leaseMs,
       heartbeatInterval: settings.heartbeatMs,
-      onLeadership: (isLeader) => tenures.push(isLeader),
+      onLeadership(isLeader) {
+        tenures.push(isLeader)
+        if (isLeader) silences.push(performance.now() - lastBeatAt)
+      },
     }),
   )
+  new BroadcastChannel(`durably:leader:${settings.file}`).addEventListener('message', ({ data }) => {
+    if (data.kind === 'beat') lastBeatAt = performance.now()
+  })
 }
 instance.onError((error, during) => errors.push(`${during}: ${String(error)}`))
 for (const type of ['run:trigger', 'run:complete', 'run:fail', 'run:cancel', 'worker:lease-lost'] as const) {
@@ -57,7 +67,9 @@ const tab = {
   heard,
   /** What `onLeadership` was told. */
   tenures,
+  silences,
   lingering,
+  halt,
   isLeader: () => tenures.at(-1) === true,
   readWitness,
   /** False while somebody else holds the file. */

@@ -8,7 +8,8 @@ export interface Settings {
   readonly pollingMs: number
 }
 
-const DEFAULTS = { plugin: true, leaseMs: 120_000, heartbeatMs: 5000, concurrency: 4, pollingMs: 1000 }
+/** Leases so long that whatever a test waits for has not happened because one ran out. */
+const DEFAULTS = { plugin: true, leaseMs: 3_600_000, heartbeatMs: 5000, concurrency: 4, pollingMs: 1000 }
 
 export function settingsFrom(url: URL): Settings {
   const given = Object.fromEntries(url.searchParams)
