@@ -23,15 +23,15 @@ function vitest(scale) {
   })
 }
 
+/** What everything else needs. */
+const FIRST = [
+  { name: 'install', run: installAll, isNeeded: true },
+  { name: 'browser', run: installBrowser },
+]
+
+/** One after another: each needs what the one before it made. */
 function gatesOf(scale) {
   return [
-    { name: 'install', run: installAll, isNeeded: true },
-    { name: 'browser', run: installBrowser },
-    { name: 'lint and format', run: () => exec(['biome', 'check', '--error-on-warnings', '.']) },
-    {
-      name: 'types',
-      run: () => exec(['turbo', 'run', 'typecheck', 'typecheck:workspace', '--output-logs=errors-only']),
-    },
     { name: 'build', run: () => exec(['turbo', 'run', 'build', '--output-logs=errors-only']) },
     { name: 'packages', run: checkPackages },
     { name: 'publish, dry run', run: () => publishDry({ quiet: true }) },
@@ -40,19 +40,41 @@ function gatesOf(scale) {
   ]
 }
 
-async function runGates(scale) {
+const TYPES = ['turbo', 'run', 'typecheck', 'typecheck:workspace', '--output-logs=errors-only', '--concurrency=1']
+
+/** Beside those, in the moments in which tests wait. They say something only when they fail. */
+const BESIDE = [
+  { name: 'lint and format', run: () => exec(['biome', 'check', '--error-on-warnings', '.'], { quiet: true }) },
+  { name: 'types', run: () => exec(TYPES, { quiet: true }) },
+]
+
+async function runGate({ name, run }) {
+  const started = performance.now()
+  const code = await run().catch((error) => {
+    process.stdout.write(`${error.message}\n`)
+    return 1
+  })
+  return { name, code, seconds: ((performance.now() - started) / 1000).toFixed(1) }
+}
+
+async function runInTurn(gates, { isAnnounced }) {
   const done = []
-  for (const gate of gatesOf(scale)) {
-    process.stdout.write(`\n== ${gate.name}\n`)
-    const started = performance.now()
-    const code = await gate.run().catch((error) => {
-      process.stdout.write(`${error.message}\n`)
-      return 1
-    })
-    done.push({ name: gate.name, code, seconds: ((performance.now() - started) / 1000).toFixed(1) })
-    if (code !== 0 && gate.isNeeded) break
+  for (const gate of gates) {
+    if (isAnnounced) process.stdout.write(`\n== ${gate.name}\n`)
+    done.push(await runGate(gate))
+    if (done.at(-1).code !== 0 && gate.isNeeded) break
   }
   return done
+}
+
+async function runGates(scale) {
+  const first = await runInTurn(FIRST, { isAnnounced: true })
+  if (first.length < FIRST.length) return first
+  const [beside, rest] = await Promise.all([
+    runInTurn(BESIDE, { isAnnounced: false }),
+    runInTurn(gatesOf(scale), { isAnnounced: true }),
+  ])
+  return [...first, ...beside, ...rest]
 }
 
 function readOr(path, fallback) {

@@ -1,9 +1,8 @@
-import type { StorageContractSetup } from '@coji/durably-core/testing'
 import { sqlocal } from '../src/drivers/sqlocal'
 import { createKyselyStorage, type KyselyStorage } from '../src/kysely-storage'
 
 /** Storages on files of their own in OPFS; `reopen` comes after the worker of the one before was killed. */
-export function contractSetup(): StorageContractSetup {
+export function contractSetup() {
   return {
     async open() {
       const file = `contract-${crypto.randomUUID()}.sqlite3`

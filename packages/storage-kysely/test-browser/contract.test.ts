@@ -1,5 +1,6 @@
 import { casesFor } from '@coji/durably-core/testing'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
+import { recycling } from '../test/recycle'
 import { contractSetup } from './contract-setup'
 
 const { cases, excluded } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch'])
@@ -10,7 +11,9 @@ it('leaves no case of the contract out', () => {
   expect(crossOriginIsolated).toBe(true)
 })
 
-// Each case has a file of its own, and most of its time is waiting for the disk.
+// Each case has a file for itself, and most of its time is waiting for it.
 describe.concurrent('sqlocal', () => {
-  for (const { name, run } of cases) it(name, () => run(contractSetup()))
+  const setup = recycling(contractSetup().open)
+  afterAll(() => setup.end())
+  for (const { name, run } of cases) it(name, () => run(setup))
 })

@@ -1,10 +1,9 @@
-import type { StorageContractSetup } from '@coji/durably-core/testing'
 import { FENCES, type Fences } from '../src/fences'
 import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
 import type { TestDatabase } from './databases'
 
 /** Storages for the contract; `reopen` leaves the old one as a kill would. */
-export function contractSetup(database: TestDatabase, fences: Fences = FENCES): StorageContractSetup {
+export function contractSetup(database: TestDatabase, fences: Fences = FENCES) {
   return {
     async open() {
       const opened = await database.open()

@@ -1,7 +1,9 @@
 import { casesFor } from '@coji/durably-core/testing'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
+import { scaled } from '../../../test/scale'
 import { contractSetup } from './contract-setup'
 import { DATABASES, startDatabases } from './databases'
+import { recycling } from './recycle'
 
 const { cases, excluded } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch'])
 
@@ -12,8 +14,16 @@ it('leaves no case of the contract out', () => {
   expect(cases.length).toBeGreaterThan(300)
 })
 
+/** Those that speak the statements of another database through another driver: the quick lane spreads the cases. */
+const REPEATING = DATABASES.filter(({ name }) => name.endsWith('-bare') || name === 'pglite')
+const EVERY = scaled({ quick: Math.max(1, REPEATING.length), full: 1 })
+
 for (const database of DATABASES) {
+  const turn = REPEATING.indexOf(database)
+  const own = turn === -1 ? cases : cases.filter((_, index) => index % EVERY === turn % EVERY)
   describe(database.name, () => {
-    for (const { name, run } of cases) it(name, () => run(contractSetup(database)))
+    const setup = recycling(contractSetup(database).open)
+    afterAll(() => setup.end())
+    for (const { name, run } of own) it(name, () => run(setup))
   })
 }

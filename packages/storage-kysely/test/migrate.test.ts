@@ -1,6 +1,7 @@
 import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core'
 import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { scaled } from '../../../test/scale'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { FENCES } from '../src/fences'
@@ -169,10 +170,12 @@ describe('many at once', () => {
     })
   }
 
+  const processes = scaled({ quick: 6, full: 20 })
+
   for (const driver of ['better-sqlite3', 'bare', 'libsql']) {
-    it(`${driver}: 20 processes`, { timeout: 60_000 }, async () => {
+    it(`${driver}: ${processes} processes`, async () => {
       const { file, remove } = tempFile()
-      const children = Array.from({ length: 20 }, () => startProgram('migrate', [driver, file]))
+      const children = Array.from({ length: processes }, () => startProgram('migrate', [driver, file]))
       const results = await Promise.all(children.map(finished))
       expect(results.map(({ code, stderr }) => [code, stderr])).toEqual(results.map(() => [0, '']))
       remove()

@@ -13,7 +13,7 @@ interface NodeProcess {
 
 const { process } = globalThis as unknown as { readonly process: NodeProcess }
 
-const TASKS = scaled({ quick: 50_000, full: 1_000_000 })
+const TASKS = scaled({ quick: 20_000, full: 1_000_000 })
 const WAVE = 10_000
 const CALL = 1000
 const MB = 1024 * 1024

@@ -8,7 +8,7 @@ import { execute, findRepeats, installAudit, readAudit } from './audit'
 import { newDatabase, observe } from './databases'
 import { FIVE_STEPS, fiveSteps, outcomeOf } from './programs/five-steps'
 
-const CUTS = scaled({ quick: 60, full: 200 })
+const CUTS = scaled({ quick: 24, full: 200 })
 /** Each has a proxy of its own: after a cut it pauses, and the others go on. */
 const INSTANCES = 5
 const CONCURRENCY = 2

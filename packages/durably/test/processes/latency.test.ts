@@ -6,7 +6,7 @@ import { newFile, openMigrated } from '../databases'
 import { connect, DRIVERS } from './programs/drivers'
 import { openRaw, type RawCommits } from './raw-commits'
 
-const SAMPLES = scaled({ quick: 100, full: 500 })
+const SAMPLES = scaled({ quick: 40, full: 500 })
 const POLLING_INTERVAL = 10_000
 const COMMITS = 20
 

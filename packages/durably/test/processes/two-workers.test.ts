@@ -11,7 +11,7 @@ import { observe } from './observer'
 import { type Program, usePrograms } from './programs'
 import { countBodies, readSightings } from './witness'
 
-const RUNS = scaled({ quick: 402, full: 2001 })
+const RUNS = scaled({ quick: 150, full: 2001 })
 
 const start = usePrograms('contender')
 

@@ -79,7 +79,7 @@ describe('migrate() on Postgres', () => {
   })
 
   it('is done once by six that start at the same time', { timeout: 60_000 }, async () => {
-    for (let round = 0; round < scaled({ quick: 6, full: 20 }); round++) {
+    for (let round = 0; round < scaled({ quick: 3, full: 20 }); round++) {
       await inSchema(async ({ name, storage }) => {
         const six = Array.from({ length: 6 }, () => storage())
         await Promise.all(six.map((one) => one.migrate()))

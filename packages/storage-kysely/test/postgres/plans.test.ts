@@ -6,7 +6,7 @@ import type { KyselyStorage } from '../../src'
 import { COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL } from '../builders'
 import { type ExplainBench, type Explained, explainBench } from './explain'
 
-const FINISHED = scaled({ quick: 100_000, full: 1_000_000 })
+const FINISHED = scaled({ quick: 30_000, full: 1_000_000 })
 const WAITING = 20_000
 const BLOCKED = 50_000
 const DUE = 1000
