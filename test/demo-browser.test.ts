@@ -98,7 +98,7 @@ describe('npm run demo:browser', () => {
       await end()
       await expect(fetch(url)).rejects.toThrow()
     })
-  }, 120_000)
+  })
 
   it('does not take another port when the one it is given is taken', async () => {
     const server = createServer()
@@ -111,7 +111,7 @@ describe('npm run demo:browser', () => {
     } finally {
       server.close()
     }
-  }, 120_000)
+  })
 
   it('shows its options', () => {
     const { status, stdout, stderr } = run('--help')

@@ -93,7 +93,7 @@ describe('code in the docs', () => {
     if (MODULES.length === 0) return
     writeAll(MODULES)
     errors = compileAll(MODULES)
-  }, 120_000)
+  })
 
   it('compiles without an error outside of the blocks', () => {
     const own = new Set(MODULES.map((module) => module.path))

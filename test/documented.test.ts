@@ -44,4 +44,4 @@ it('every public name has a doc comment', () => {
     },
   )
   expect([...new Set(all.flatMap((entry) => undocumented(entry, program)))]).toEqual([])
-}, 60_000)
+})

@@ -135,7 +135,7 @@ describe.each(['libsql', 'sqlocal'] as const)('the packed packages with %s', (in
     expect(Object.keys(programsOf(install)).every((name) => existsSync(join(folder, 'built', builtName(name))))).toBe(
       true,
     )
-  }, 120_000)
+  })
 
   if (install === 'libsql') {
     it.each(['mjs', 'cjs'])(

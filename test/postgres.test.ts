@@ -54,7 +54,7 @@ describe('the Postgres of the tests', () => {
     },
   )
 
-  it('does not outlive tests that were killed', { timeout: 30_000 }, async () => {
+  it('does not outlive tests that were killed', async () => {
     const program = fileURLToPath(new URL('./postgres-keeper.mjs', import.meta.url))
     const script = `
       const keeper = require('node:child_process').spawn(process.execPath, [${JSON.stringify(program)}, '{}'],

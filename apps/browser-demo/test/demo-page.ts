@@ -67,7 +67,7 @@ export async function newRun(page: Page, before: readonly string[]): Promise<str
     found = (await runIds(page)).find((id) => !before.includes(id))
     return found
   }
-  await expect.poll(look, { interval: 20, timeout: 20_000 }).toBeDefined()
+  await expect.poll(look, { interval: 20 }).toBeDefined()
   return found ?? ''
 }
 
@@ -95,14 +95,14 @@ export async function recordedSteps(page: Page, id: string, atLeast: number): Pr
     }, id)
     return names.length
   }
-  await expect.poll(look, { interval: 20, timeout: 20_000 }).toBeGreaterThanOrEqual(atLeast)
+  await expect.poll(look, { interval: 20 }).toBeGreaterThanOrEqual(atLeast)
   return names
 }
 
 /** Waits for the end of a run, whichever it is, and reads everything. */
 export async function finishedRun(page: Page, id: string): Promise<FinishedRun> {
   const ends = expect.stringMatching(/^(completed|failed|timed_out|cancelled)$/)
-  await expect.poll(() => statusOf(page, id), { interval: 100, timeout: 45_000 }).toEqual(ends)
+  await expect.poll(() => statusOf(page, id), { interval: 100 }).toEqual(ends)
   const written = await writtenOrders(page, id)
   const rest = await page.evaluate(async (runId) => {
     const durably: Durably = Reflect.get(window, 'durably')

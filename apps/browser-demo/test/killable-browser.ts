@@ -2,6 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, chromium } from 'playwright'
 import { expect } from 'vitest'
+import { PATIENCE_MS } from '../../../test/pace'
 import { chromiumOptions } from '../../../test/chromium'
 
 export interface KillableBrowser {
@@ -23,12 +24,13 @@ export async function startKillableBrowser(profile: string): Promise<KillableBro
   const browser = await connect(child.stderr)
   const [context] = browser.contexts()
   if (context === undefined) throw new Error('The browser has no context.')
+  context.setDefaultTimeout(PATIENCE_MS)
   return {
     context,
     async kill() {
       process.off('exit', killAll)
       killAll()
-      await expect.poll(() => livingOf(pid), { timeout: 10_000 }).toBe(0)
+      await expect.poll(() => livingOf(pid)).toBe(0)
       await browser.close()
     },
   }

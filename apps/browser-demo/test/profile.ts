@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BrowserContext, chromium } from 'playwright'
+import { PATIENCE_MS } from '../../../test/pace'
 import { chromiumOptions } from '../../../test/chromium'
 
 /** Runs `use` with the path of a fresh profile, which is removed afterwards. */
@@ -20,6 +21,7 @@ export type ContextOptions = NonNullable<Parameters<typeof chromium.launchPersis
 export function withBrowser<T>(use: (context: BrowserContext) => Promise<T>, options: ContextOptions = {}): Promise<T> {
   return withProfile(async (profile) => {
     const context = await chromium.launchPersistentContext(profile, { ...chromiumOptions(), ...options })
+    context.setDefaultTimeout(PATIENCE_MS)
     try {
       return await use(context)
     } finally {

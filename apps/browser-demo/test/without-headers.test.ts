@@ -12,7 +12,7 @@ test('without the headers there is one clear message, and memory for those who a
       const complaints = complaintsOf(page)
       await page.goto(site.url)
       const alert = page.getByRole('alert')
-      await alert.waitFor({ timeout: 5_000 })
+      await alert.waitFor()
       expect(await alert.count()).toBe(1)
       expect(await alert.textContent()).toMatch(/Cross-Origin-Opener-Policy/)
       expect(await page.getByRole('button', { name: 'Import sample' }).isVisible()).toBe(false)

@@ -42,7 +42,7 @@ export function createWitness(): Witness {
       await context.exposeBinding('witnessWrite', onWrite)
       await context.addInitScript(askBeforeWriting)
     },
-    began: (start) => expect.poll(() => isIn(seen, start), { interval: 5, timeout: 45_000 }).toBe(true),
+    began: (start) => expect.poll(() => isIn(seen, start), { interval: 5 }).toBe(true),
     hold: (start) => void held.push(start),
   }
 }

@@ -44,7 +44,7 @@ function failingOnce(files: FileStore, reference: string): FileStore {
 }
 
 describe('import-csv', () => {
-  test('imports 100,000 rows as an independent computation has them', { timeout: 60_000 }, async () => {
+  test('imports 100,000 rows as an independent computation has them', async () => {
     const files = await filesWith('orders.csv', generateCsv(100_000, SEED))
     const app = start(files)
     const { id, output } = await app.importCsv.triggerAndWait({ file: 'orders.csv', into: 'out' })
@@ -94,7 +94,7 @@ describe('import-csv', () => {
 describe('build-search-index', () => {
   const queries = sampleQueries(SEED)
 
-  test('indexes 5,000 documents and answers as a full scan does', { timeout: 60_000 }, async () => {
+  test('indexes 5,000 documents and answers as a full scan does', async () => {
     const files = await filesWith('docs.jsonl', generateDocuments(5_000, SEED))
     const app = start(files)
     const { id, output } = await app.buildSearchIndex.triggerAndWait({ file: 'docs.jsonl', into: 'index', queries })

@@ -55,7 +55,7 @@ const row = (text: string, label: string) => {
 }
 
 describe('the built demo', () => {
-  test('kills a worker, carries on, and proves it', { timeout: 60_000 }, async () => {
+  test('kills a worker, carries on, and proves it', async () => {
     const { code, text, complaints } = await demo(['--rows', '20000'])
     expect(complaints).toBe('')
     expect(code).toBe(0)
@@ -75,7 +75,7 @@ describe('the built demo', () => {
     for (const line of text.split('\n')) expect(line.length, line).toBeLessThan(80)
   })
 
-  test('keeps the database it was given, and the folder when asked', { timeout: 60_000 }, async () => {
+  test('keeps the database it was given, and the folder when asked', async () => {
     const db = join(temporary, 'mine.db')
     const { code, text } = await demo(['--rows', '1000', '--db', db, '--keep'])
     expect(code).toBe(0)
@@ -90,7 +90,7 @@ describe('the built demo', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    test(`leaves nothing behind after ${signal}`, { timeout: 60_000 }, async () => {
+    test(`leaves nothing behind after ${signal}`, async () => {
       // Again with each piece of output after it: npm doubles what a terminal sends.
       const { code, text } = await demo(['--rows', '50000'], (sofar, kill) => {
         if (sofar.includes('worker 2 (pid')) kill(signal)

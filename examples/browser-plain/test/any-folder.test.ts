@@ -62,19 +62,19 @@ beforeAll(async () => {
   page = await browser.newPage()
   await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/about/jobs`)
   await page.waitForFunction(() => 'double' in window)
-}, 60_000)
+})
 
 afterAll(async () => {
   await browser.close()
   server.closeAllConnections()
   server.close()
-}, 60_000)
+})
 
 async function namesOf(entry: string): Promise<readonly string[]> {
   return Object.keys((await import(entry)) as object)
 }
 
-describe('the bundler-free build', { timeout: 60_000 }, () => {
+describe('the bundler-free build', () => {
   it('has every name of the umbrella, its plugins and its driver', async () => {
     const names = await page.evaluate(() => window.names)
     const entries = ['@coji/durably', '@coji/durably/plugins', '@coji/durably/sqlocal']

@@ -3,8 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium, type BrowserContext, type Page } from 'playwright'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { paced, PATIENCE_MS } from '../../../test/pace'
 import { chromiumOptions } from '../../../test/chromium'
 import { startServer, type ExampleServer } from './server'
+
+/** Long enough to meet a run in its middle. */
+const STEP_MS = paced(400)
 
 let server: ExampleServer
 let profile = ''
@@ -17,16 +21,17 @@ beforeEach(async () => {
   server = await startServer()
   profile = mkdtempSync(join(tmpdir(), 'durably-browser-plain-'))
   context = await chromium.launchPersistentContext(profile, chromiumOptions())
+  context.setDefaultTimeout(PATIENCE_MS)
   said.length = 0
   complaints.length = 0
   page = await newTab()
-}, 60_000)
+})
 
 afterEach(async () => {
   await context.close()
   await server.close()
   rmSync(profile, { recursive: true, force: true })
-}, 60_000)
+})
 
 async function newTab(): Promise<Page> {
   const tab = await context.newPage()
@@ -62,14 +67,14 @@ async function withoutHeaders(tab: Page): Promise<void> {
   })
 }
 
-describe('the page without a bundler', { timeout: 60_000 }, () => {
+describe('the page without a bundler', () => {
   it('goes on after a reload in the middle of a run, and does no finished step again', async () => {
     await ready(page)
-    await startRun(150)
+    await startRun(STEP_MS)
     await page.locator('#runs .done').nth(2).waitFor()
     await page.getByRole('button', { name: 'Kill this page' }).click()
     await page.getByText('This is visit 2.').waitFor()
-    await page.locator('#runs [data-status="completed"]').waitFor({ timeout: 20_000 })
+    await page.locator('#runs [data-status="completed"]').waitFor()
 
     const visits = await page.locator('#runs .done').allTextContents()
     const ofTheFirst = visits.filter((visit) => visit === '1').length
@@ -89,10 +94,10 @@ describe('the page without a bundler', { timeout: 60_000 }, () => {
     await ready(page)
     const other = await newTab()
     await ready(other)
-    await startRun(150)
+    await startRun(STEP_MS)
     await other.locator('#runs .done').nth(2).waitFor()
     await page.close()
-    await other.locator('#runs [data-status="completed"]').waitFor({ timeout: 20_000 })
+    await other.locator('#runs [data-status="completed"]').waitFor()
     const visits = await other.locator('#runs .done').allTextContents()
     expect(visits).toEqual([...visits].sort())
     expect(new Set(visits)).toEqual(new Set(['1', '2']))

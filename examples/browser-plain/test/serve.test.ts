@@ -7,7 +7,7 @@ let server: ExampleServer
 
 beforeAll(async () => {
   server = await startServer()
-}, 60_000)
+})
 
 afterAll(() => server.close())
 

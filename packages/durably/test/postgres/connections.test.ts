@@ -113,7 +113,7 @@ describe('transactions that take all the connections they can get', () => {
   it('do not keep leases from being renewed, nor others from working', async () => {
     const place = await newPlace()
     const max = 4
-    const durably = place.open({ max, concurrency: 3, heartbeatInterval: 100, staleThreshold: 5000 })
+    const durably = place.open({ max, concurrency: 3, heartbeatInterval: 100, staleThreshold: 60_000 })
     const lost: string[] = []
     durably.on('worker:lease-lost', ({ runId }) => lost.push(runId))
     let goOn = () => {}
@@ -122,7 +122,7 @@ describe('transactions that take all the connections they can get', () => {
     })
     let open = 0
     const job = durably.defineJob({ name: 'long', input: nothing }, (ctx) =>
-      ctx.transaction('hold', { timeout: 30_000 }, async (trx) => {
+      ctx.transaction('hold', { timeout: 600_000 }, async (trx) => {
         await sql`select 1`.execute(trx)
         open += 1
         await gate

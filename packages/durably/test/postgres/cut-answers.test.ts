@@ -33,7 +33,7 @@ describe('an answer that is cut off after Postgres did what it was asked', () =>
     ['commit', CUTS],
     ['claim', Math.ceil(CUTS / 10)],
     ['enqueue', Math.ceil(CUTS / 10)],
-  ] as const)('to a %s: nothing is doubled, nothing lost (G7, G15)', { timeout: 180_000 }, async (kind, cuts) => {
+  ] as const)('to a %s: nothing is doubled, nothing lost (G7, G15)', async (kind, cuts) => {
     const url = await newDatabase()
     const observer = await observe(url)
     await installAudit(observer)

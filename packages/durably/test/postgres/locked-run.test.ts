@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { paced } from '../../../../test/pace'
 import { newPlace, newSession } from './kit'
 
 it('a run that somebody holds locked keeps no other run from being committed', async () => {
@@ -17,14 +18,14 @@ it('a run that somebody holds locked keeps no other run from being committed', a
   await somebody.query('begin')
   await somebody.query('select 1 from durably_runs where id = $1 for update', [runs[0]?.id])
   for (const settle of open.values()) settle()
-  for (const run of runs.slice(1)) await job.wait(run.id, { timeout: 20_000 })
+  for (const run of runs.slice(1)) await job.wait(run.id)
   // The next ones are not in its line either.
   const next = await job.trigger({ n: 4 })
   await expect.poll(() => open.size).toBe(5)
   open.get(4)?.()
-  expect(await job.wait(next.id, { timeout: 4000 })).toMatchObject({ output: 4 })
+  expect(await job.wait(next.id, { timeout: paced(4000) })).toMatchObject({ output: 4 })
   expect(await job.getRun(runs[0]?.id ?? '')).toMatchObject({ status: 'running' })
   await somebody.query('rollback')
-  expect(await job.wait(runs[0]?.id ?? '', { timeout: 20_000 })).toMatchObject({ output: 0 })
+  expect(await job.wait(runs[0]?.id ?? '')).toMatchObject({ output: 0 })
   await durably.close()
 })

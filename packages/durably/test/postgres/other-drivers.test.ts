@@ -71,9 +71,7 @@ describe.each([
     )
     const following = all(durably.subscribe(id))
     durably.start()
-    await expect
-      .poll(async () => (await order.getRun(id))?.waitingFor, { timeout: 30_000 })
-      .toMatchObject({ steps: ['approval'] })
+    await expect.poll(async () => (await order.getRun(id))?.waitingFor).toMatchObject({ steps: ['approval'] })
     await durably.signal(id, 'approval', { by: 'ada' })
     await order.wait(id)
 

@@ -121,7 +121,7 @@ describe('ctx.transaction on Postgres', () => {
     const durably = openOn(postgres({ pool }))
     let bodies = 0
     const { run } = await perform(durably, (ctx) =>
-      ctx.transaction('slow', { timeout: 20_000 }, async (trx) => {
+      ctx.transaction('slow', { timeout: 600_000 }, async (trx) => {
         bodies += 1
         await charge(trx, bodies)
         if (bodies === 1) await new Promise((resolve) => setTimeout(resolve, 300))

@@ -24,7 +24,7 @@ async function fileWithOneRun(): Promise<{ readonly file: string; readonly runId
 }
 
 describe.each(DRIVERS)('a database that is taken away, with %s', (driver) => {
-  it('in a folder that cannot be written stops no worker, which goes on once it can', { timeout: 20_000 }, async () => {
+  it('in a folder that cannot be written stops no worker, which goes on once it can', async () => {
     const { file, runId } = await fileWithOneRun()
     chmodSync(file, 0o444)
     chmodSync(dirname(file), 0o555)

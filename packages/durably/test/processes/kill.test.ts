@@ -88,7 +88,7 @@ async function timeOfFortySteps(config: MortalConfig): Promise<number> {
 
 describe.each(DRIVERS)('a process that is killed, with %s', (driver) => {
   it('is followed by one that goes on after the last recorded step', {
-    timeout: scaled({ quick: 120_000, full: 600_000 }),
+    timeout: scaled({ quick: 480_000, full: 600_000 }),
   }, async () => {
     const file = newFile()
     const base = { driver, file, witness: `${file}.witness`, deadWorkerIds: [], finishes: false }

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { paced, PATIENCE_MS } from '../../../../test/pace'
 import { reportSuite } from '../../../../test/report'
 import type { SqlDurably } from '../../src/index'
 import { withLogPersistence } from '../../src/plugins'
@@ -12,7 +13,7 @@ import type { SleeperConfig } from './programs/sleeper'
 import { type Program, usePrograms } from './programs'
 
 /** Of the processes that are stopped. The one that takes over has the usual half a minute. */
-const LEASE = { staleThreshold: 1000, heartbeatInterval: 300 }
+const LEASE = { staleThreshold: paced(4000), heartbeatInterval: 500 }
 
 const start = usePrograms('sleeper')
 
@@ -57,7 +58,7 @@ async function takeOver(file: string, runIds: readonly string[]): Promise<Succes
   for (const runId of runIds) lines.set(runId, (await durably.getLogs(runId)).length)
   durably.start()
   for (const [runId, count] of lines) {
-    await vi.waitFor(async () => expect(await durably.getLogs(runId)).toHaveLength(count + 1), 20_000)
+    await vi.waitFor(async () => expect(await durably.getLogs(runId)).toHaveLength(count + 1), PATIENCE_MS)
   }
   return {
     durably,
@@ -86,7 +87,7 @@ async function everythingOf(durably: SqlDurably, runId: string): Promise<unknown
 }
 
 describe.each(DRIVERS)('owners that were stopped past their lease, with %s', (driver) => {
-  it('write nothing when they go on, say so once and take the next run', { timeout: 60_000 }, async () => {
+  it('write nothing when they go on, say so once and take the next run', async () => {
     const file = newFile()
     const client = await observe(file)
     installAudit(file)

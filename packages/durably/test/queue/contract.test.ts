@@ -18,8 +18,7 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
   }
 
   const stateOf = async (queue: TaskQueue, id: string) => (await queue.status(id))?.state
-  const ends = (queue: TaskQueue, id: string, state: string) =>
-    expect.poll(() => stateOf(queue, id), { timeout: 4500 }).toBe(state)
+  const ends = (queue: TaskQueue, id: string, state: string) => expect.poll(() => stateOf(queue, id)).toBe(state)
 
   it('executes a task, and says where it is at every moment', async () => {
     const gate = createGate()
@@ -421,7 +420,7 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
       payloads.map((payload) => ({ payload })),
     )
     for (const queue of queues) queue.start()
-    await expect.poll(() => first.countsByState(), { timeout: 4500 }).toEqual({ ...NONE, succeeded: 60 })
+    await expect.poll(() => first.countsByState()).toEqual({ ...NONE, succeeded: 60 })
     expect(seen.sort((a, b) => Number(a) - Number(b))).toEqual(payloads)
   })
 

@@ -50,7 +50,7 @@ function keepCrew(config: QueueWorkerConfig, mayKill: () => boolean) {
 }
 
 describe.each(PLACES)('workers of a queue that are killed, on $driver', ({ driver, place: newPlace, dialect }) => {
-  it('lose no task, and never begin one more often than its attempts', { timeout: 120_000 }, async () => {
+  it('lose no task, and never begin one more often than its attempts', async () => {
     const place = newPlace()
     const queue = createTaskQueue({ dialect: dialect(place), logger: null, ...MORTAL })
     queue.register('work', () => {})
@@ -64,7 +64,7 @@ describe.each(PLACES)('workers of a queue that are killed, on $driver', ({ drive
       open = queued + running + retry_scheduled
       return open
     }
-    await expect.poll(countOpen, { timeout: 100_000, interval: 50 }).toBe(0)
+    await expect.poll(countOpen, { interval: 50 }).toBe(0)
 
     const sightings = readSightings(witness)
     const timesBegun = new Map<string, number>()

@@ -46,7 +46,7 @@ describe.each([
   let stage: Stage
   beforeAll(async () => {
     stage = await openStage({ isolation })
-  }, 60_000)
+  })
   afterAll(() => stage.close())
 
   async function expectNothingWrong(all: readonly Case[], state: State, quick: number): Promise<void> {

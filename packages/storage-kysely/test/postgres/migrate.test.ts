@@ -78,7 +78,7 @@ describe('migrate() on Postgres', () => {
     })
   })
 
-  it('is done once by six that start at the same time', { timeout: 60_000 }, async () => {
+  it('is done once by six that start at the same time', async () => {
     for (let round = 0; round < scaled({ quick: 3, full: 20 }); round++) {
       await inSchema(async ({ name, storage }) => {
         const six = Array.from({ length: 6 }, () => storage())
@@ -89,7 +89,7 @@ describe('migrate() on Postgres', () => {
     }
   })
 
-  it('is done once by six processes', { timeout: 60_000 }, async () => {
+  it('is done once by six processes', async () => {
     await buildPrograms()
     for (let round = 0; round < scaled({ quick: 1, full: 20 }); round++) {
       await inSchema(async ({ url, storage }) => {

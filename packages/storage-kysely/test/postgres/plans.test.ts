@@ -122,7 +122,7 @@ async function benchWith(...statements: readonly string[]): Promise<ExplainBench
 }
 
 describe('what a claim costs', () => {
-  it('is the same buffers with many finished runs as with none', { timeout: 120_000 }, async () => {
+  it('is the same buffers with many finished runs as with none', async () => {
     const empty = await benchWith(due)
     const full = await benchWith(finished, due)
     const [few, many] = [await empty.explain(claimOf(1)), await full.explain(claimOf(1))]
@@ -137,23 +137,23 @@ describe('what a claim costs', () => {
     expect(Math.abs(many.buffers - few.buffers)).toBeLessThanOrEqual(2)
   })
 
-  it('is not half as much again beside runs that wait, or that one key blocks', { timeout: 120_000 }, async () => {
+  it('is not half as much again beside runs that wait, or that one key blocks', async () => {
     const bench = await benchWith(due)
-    const alone = await fastest(bench)
+    const alone = await buffersOf(bench)
     await bench.execute(waiting)
     await bench.execute('vacuum analyze')
-    const besideWaiting = await fastest(bench)
+    const besideWaiting = await buffersOf(bench)
     await bench.execute(blocked)
     await bench.execute(holder)
     await bench.execute('vacuum analyze')
-    const besideBlocked = await fastest(bench)
+    const besideBlocked = await buffersOf(bench)
     const claimed = await claimOf(10)(bench.storage)
     await bench.close()
     reportSuite({
       suite: 'claim beside others',
-      'µs alone': Math.round(alone * 1000),
-      [`µs with ${WAITING} waiting`]: Math.round(besideWaiting * 1000),
-      [`µs with ${BLOCKED} blocked as well`]: Math.round(besideBlocked * 1000),
+      'buffers alone': alone,
+      [`with ${WAITING} waiting`]: besideWaiting,
+      [`with ${BLOCKED} blocked as well`]: besideBlocked,
     })
     expect(claimed.map(({ id }) => id[0])).toEqual(Array.from({ length: 10 }, () => 'P'))
     expect(besideWaiting).toBeLessThan(alone * 1.5)
@@ -177,7 +177,7 @@ const keyed = insert({
 })
 
 describe('what a claim costs', () => {
-  it('does not depend on statistics, which lag behind a queue that fills', { timeout: 120_000 }, async () => {
+  it('does not depend on statistics, which lag behind a queue that fills', async () => {
     const bench = await benchWith(finished)
     for (const statement of [due, keyed, blocked, waiting]) await bench.execute(statement)
     const stale = await bench.explain(claimOf(10))
@@ -186,7 +186,6 @@ describe('what a claim costs', () => {
     await bench.close()
     reportSuite({ suite: 'claim with old statistics', buffers: stale.buffers, 'with new ones': fresh.buffers })
     expect(stale.buffers).toBeLessThan(fresh.buffers * 1.5)
-    expect(stale.ms).toBeLessThan(fresh.ms * 10)
   })
 })
 
@@ -195,10 +194,10 @@ function stepOf(run: RunRecord, name: string) {
 }
 
 /** Of many, because the machine does other things as well. */
-async function fastest(bench: ExplainBench): Promise<number> {
-  let best = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 40; round++) best = Math.min(best, (await bench.explain(claimOf(10))).ms)
-  return best
+/** Once it has looked there before: the first look also leaves hints behind. */
+async function buffersOf(bench: ExplainBench): Promise<number> {
+  await bench.explain(claimOf(10))
+  return (await bench.explain(claimOf(10))).buffers
 }
 
 describe('plans', () => {
@@ -210,7 +209,7 @@ describe('plans', () => {
     held = await claimOf(10)(bench.storage)
     await bench.storage.commit(held.map((run) => newCommit(run, { steps: [stepOf(run, 'first')], events: [EVENT] })))
     await bench.execute('analyze')
-  }, 120_000)
+  })
 
   afterAll(() => bench.close())
 
@@ -240,7 +239,7 @@ describe('plans', () => {
       storage.command({ kind: 'cancel', runId: held[0]?.id ?? '', events: { cancelled: [EVENT], requested: [EVENT] } }),
   }
 
-  it('are those that were reviewed, without a sequential scan', { timeout: 60_000 }, async () => {
+  it('are those that were reviewed, without a sequential scan', async () => {
     const plans: [string, Explained][] = []
     for (const [name, act] of Object.entries(STATEMENTS)) plans.push([name, await bench.explain(act)])
     const text = plans.map(([name, { accesses }]) => `${name}\n${accesses.map((access) => `  ${access}\n`).join('')}`)

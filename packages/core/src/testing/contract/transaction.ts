@@ -2,7 +2,7 @@ import { assert, assertEqual, assertMatches, assertRejects } from '../assert'
 import { newRun, outcomeOf, stepWrite } from './builders'
 import { casesOf } from './contract-case'
 
-const TIMEOUT_MS = 5000
+const TIMEOUT_MS = 60_000
 const BROKEN = new Error('the body is broken')
 
 const inTransaction = (name: string) => stepWrite({ name, kind: 'transaction' })

@@ -1,3 +1,4 @@
+import { paced } from '../../../../../test/pace'
 export type QueueDriver = 'libsql' | 'better-sqlite3' | 'postgres'
 
 export interface QueueWorkerConfig {
@@ -10,8 +11,8 @@ export interface QueueWorkerConfig {
 /** For processes that are killed so often that five attempts are not enough, and for the one that watches them. */
 export const MORTAL = {
   pollingInterval: 50,
-  heartbeatInterval: 150,
-  staleThreshold: 600,
+  heartbeatInterval: 500,
+  staleThreshold: paced(3000),
   retry: { maxAttempts: 10, delay: 5 },
   maxCrashes: 10,
 } as const
