@@ -6,30 +6,35 @@ import { tabTo } from './keyboard'
 import { checkSampleImport } from './sample'
 import { withDemo } from './with-demo'
 
-/** Long enough to be met in the middle. */
-const LONG = 40_000
+const LONG = 10_000
+/** Where an import is met: what it has to do until then is recorded, and it goes no further. */
+const MIDDLE = 6
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 const detailOf = (page: Page, id: string) => page.getByRole('region', { name: `Run ${id}` })
 const items = (page: Page) => page.getByRole('list', { name: 'Runs' }).getByRole('button')
 
 test('starts, opens, cancels, retries and deletes a run by keyboard alone', () =>
-  withDemo(async ({ page }) => {
+  withDemo(async ({ page, witness }) => {
     const press = async (name: RegExp) => {
       await tabTo(page, name)
       await page.keyboard.press('Enter')
     }
+    let letGo = witness.hold({ page, part: 2 })
     await press(/^Import sample$/)
     const id = await newRun(page, [])
     await items(page).first().waitFor()
     await press(/^import-csv/)
     await detailOf(page, id).waitFor()
     await press(/^Cancel$/)
+    letGo()
     await detailOf(page, id).getByText('cancelled', { exact: true }).first().waitFor()
     expect(await statusOf(page, id)).toBe('cancelled')
+    letGo = witness.hold({ page, part: 2 })
     await press(/^Retry$/)
     await button(page, 'Cancel').waitFor()
     await press(/^Cancel$/)
+    letGo()
     await button(page, 'Delete').waitFor()
     await press(/^Delete$/)
     await press(/^Yes, delete$/)
@@ -38,10 +43,13 @@ test('starts, opens, cancels, retries and deletes a run by keyboard alone', () =
   }))
 
 test('a cancelled import goes on when it is retried, with the steps it has', () =>
-  withDemo(async ({ page, seen }) => {
+  withDemo(async ({ page, witness }) => {
+    const { seen } = witness
+    const letGo = witness.hold({ page, part: MIDDLE })
     const id = await importRows(page, LONG)
     await recordedSteps(page, id, 5)
     await button(page, 'Cancel').click()
+    letGo()
     const cancelled = await finishedRun(page, id)
     expect(cancelled.status).toBe('cancelled')
     await items(page).filter({ hasText: 'cancelled' }).waitFor()
@@ -60,10 +68,13 @@ test('a cancelled import goes on when it is retried, with the steps it has', () 
   }))
 
 test('a killed worker is back after the reload, and says what it skipped', () =>
-  withDemo(async ({ page, seen }) => {
+  withDemo(async ({ page, witness }) => {
+    const { seen } = witness
+    const letGo = witness.hold({ page, part: MIDDLE })
     const id = await importRows(page, LONG)
     await recordedSteps(page, id, 5)
     await Promise.all([page.waitForEvent('load'), button(page, "Kill this tab's worker").click()])
+    letGo()
     const text = await page.getByText(/Resumed: \d+ steps were skipped/).textContent()
     const skipped = Number(/\d+/.exec(text ?? '')?.[0])
     const run = await finishedRun(page, id)

@@ -4,7 +4,7 @@ import { finishedRun, importRows, openTab, statusOf } from './demo-page'
 import { withBrowser } from './profile'
 import { checkSampleImport } from './sample'
 
-const ROWS = 40_000
+const ROWS = 10_000
 const PART = 'orders-00007.jsonl'
 
 /** Calls back when the seventh part of an import is written, before its step is recorded. */

@@ -12,8 +12,12 @@ export interface Witness {
   watch(context: BrowserContext): Promise<void>
   /** Resolves when the body of this part has begun in this page. */
   began(start: BodyStart): Promise<void>
-  /** The body of this part begins in this page, and gets no further. */
-  hold(start: BodyStart): void
+  /** The body of this part or a later one begins in this page, and gets no further until it is let go. */
+  hold(start: BodyStart): () => void
+}
+
+interface Hold extends BodyStart {
+  readonly ended: Promise<void>
 }
 
 const PART = /orders-(\d{5})\.jsonl$/
@@ -24,7 +28,7 @@ const PART = /orders-(\d{5})\.jsonl$/
  */
 export function createWitness(): Witness {
   const seen: BodyStart[] = []
-  const held: BodyStart[] = []
+  const holds = new Set<Hold>()
   const isIn = (starts: readonly BodyStart[], { page, part }: BodyStart) =>
     starts.some((start) => start.page === page && start.part === part)
 
@@ -33,7 +37,8 @@ export function createWitness(): Witness {
     if (part === undefined) return
     const start = { page, part: Number(part) }
     seen.push(start)
-    if (isIn(held, start)) await page.waitForEvent('close', { timeout: 0 })
+    const hold = [...holds].find((one) => one.page === page && one.part <= start.part)
+    if (hold !== undefined) await Promise.race([hold.ended, page.waitForEvent('close', { timeout: 0 })])
   }
 
   return {
@@ -43,7 +48,18 @@ export function createWitness(): Witness {
       await context.addInitScript(askBeforeWriting)
     },
     began: (start) => expect.poll(() => isIn(seen, start), { interval: 5 }).toBe(true),
-    hold: (start) => void held.push(start),
+    hold(start) {
+      let letGo = () => {}
+      const ended = new Promise<void>((resolve) => {
+        letGo = resolve
+      })
+      const hold = { ...start, ended }
+      holds.add(hold)
+      return () => {
+        holds.delete(hold)
+        letGo()
+      }
+    },
   }
 }
 

@@ -6,7 +6,7 @@ import type { KyselyStorage } from '../../src'
 import { COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL } from '../builders'
 import { type ExplainBench, type Explained, explainBench } from './explain'
 
-const FINISHED = scaled({ quick: 30_000, full: 1_000_000 })
+const FINISHED = scaled({ quick: 100_000, full: 1_000_000 })
 const WAITING = 20_000
 const BLOCKED = 50_000
 const DUE = 1000
@@ -137,7 +137,7 @@ describe('what a claim costs', () => {
     expect(Math.abs(many.buffers - few.buffers)).toBeLessThanOrEqual(2)
   })
 
-  it('is not half as much again beside runs that wait, or that one key blocks', async () => {
+  it('is not twice as much beside runs that wait, or that one key blocks', async () => {
     const bench = await benchWith(due)
     const alone = await buffersOf(bench)
     await bench.execute(waiting)
@@ -156,8 +156,8 @@ describe('what a claim costs', () => {
       [`with ${BLOCKED} blocked as well`]: besideBlocked,
     })
     expect(claimed.map(({ id }) => id[0])).toEqual(Array.from({ length: 10 }, () => 'P'))
-    expect(besideWaiting).toBeLessThan(alone * 1.5)
-    expect(besideBlocked).toBeLessThan(alone * 1.5)
+    expect(besideWaiting).toBeLessThan(alone * 2)
+    expect(besideBlocked).toBeLessThan(alone * 2)
   })
 })
 
