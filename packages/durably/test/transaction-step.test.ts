@@ -15,6 +15,7 @@ import {
   StorageError,
   type TransactionStorage,
 } from '../src/index'
+import { paced } from '../../../test/pace'
 import { DATABASES, FILES, LIBSQL, newFile, openMigrated } from './databases'
 
 type Trx = Transaction<DurablyDatabase>
@@ -308,7 +309,7 @@ describe('ctx.transaction', () => {
         const { commit } = await body({} as Trx).catch(() => ({ commit: null }))
         if (commit === null) throw new Error('The body must not need a transaction here.')
         queueMicrotask(() => {
-          late = new Promise((resolve) => setTimeout(resolve, 150)).then(() =>
+          late = new Promise((resolve) => setTimeout(resolve, paced(1000))).then(() =>
             real(async (trx) => {
               await charge(trx, 7)
               return { commit, value: null as never }

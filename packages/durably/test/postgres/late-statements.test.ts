@@ -1,12 +1,14 @@
 import { type Dialect, PostgresDialect, sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { paced } from '../../../../test/pace'
 import type { SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
 import { openMigrated, openOn } from '../databases'
 import { newPlace, newPool, newSession } from './kit'
 
 const nothing = z.object({})
+const NO_TIMEOUT_MS = 600_000
 
 const DIALECTS: Readonly<Record<string, (url: string) => Dialect>> = {
   'postgres()': (connectionString) => postgres({ connectionString }),
@@ -27,7 +29,7 @@ async function begin(dialect: Dialect, timeout: number, unblock: () => void) {
       }
       rest.push(late())
       // Later than the time-out, in the same queue of timers: the rollback is waiting behind the statement by then.
-      if (timeout < 1000) setTimeout(unblock, 3 * timeout)
+      if (timeout < NO_TIMEOUT_MS) setTimeout(unblock, 3 * timeout)
       await rest[0]
     }),
   )
@@ -43,7 +45,7 @@ for (const [name, dialectOf] of Object.entries(DIALECTS)) {
       const blocker = await newSession(url)
       await blocker.query('select pg_advisory_lock(4711)')
       const unblock = () => void blocker.query('select pg_advisory_unlock(4711)')
-      const { durably, rest, charges, get } = await begin(dialectOf(url), 100, unblock)
+      const { durably, rest, charges, get } = await begin(dialectOf(url), paced(500), unblock)
       await durably.runUntilIdle()
       await expect(rest[0]).rejects.toThrow(/too late|already rolled back|ended/)
       expect(await charges()).toEqual([])
@@ -56,7 +58,7 @@ for (const [name, dialectOf] of Object.entries(DIALECTS)) {
       const blocker = await newSession(url)
       await blocker.query('select pg_advisory_lock(4711)')
       const unblock = () => void blocker.query('select pg_advisory_unlock(4711)')
-      const { durably, id, rest, charges, get } = await begin(dialectOf(url), 5000, unblock)
+      const { durably, id, rest, charges, get } = await begin(dialectOf(url), NO_TIMEOUT_MS, unblock)
       durably.start()
       await expect.poll(() => rest.length).toBe(1)
       await durably.cancel(id)

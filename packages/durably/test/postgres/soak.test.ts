@@ -10,7 +10,7 @@ import { FIVE_STEPS, fiveSteps } from './programs/five-steps'
 import type { LabourerConfig } from './programs/labourer'
 import { readBodyStarts } from './witness'
 
-const RUNS = scaled({ quick: 600, full: 20_000 })
+const RUNS = scaled({ quick: 1000, full: 20_000 })
 const WORKERS = 4
 const KILL_EVERY_MS = 300
 const LEAST_KILLS = scaled({ quick: 3, full: 60 })

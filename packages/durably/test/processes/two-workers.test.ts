@@ -11,7 +11,7 @@ import { observe } from './observer'
 import { type Program, usePrograms } from './programs'
 import { countBodies, readSightings } from './witness'
 
-const RUNS = scaled({ quick: 150, full: 2001 })
+const RUNS = scaled({ quick: 402, full: 2001 })
 
 const start = usePrograms('contender')
 
@@ -42,7 +42,7 @@ async function untilCompleted(programs: readonly Program[], retry: (runId: strin
 
 describe.each(DRIVERS)('two worker processes on one file, with %s', (driver) => {
   it('run each body once, never more runs of a key than its limit', {
-    timeout: scaled({ quick: 480_000, full: 300_000 }),
+    timeout: scaled({ quick: 480_000, full: 900_000 }),
   }, async () => {
     const file = newFile()
     const witness = `${file}.witness`

@@ -10,7 +10,7 @@ import { type Program, usePrograms } from '../processes/programs'
 import { readSightings } from '../processes/witness'
 import { type QueueDriver, type QueueWorkerConfig, MORTAL } from './programs/queue-worker-config'
 
-const TASKS = scaled({ quick: 40, full: 600 })
+const TASKS = scaled({ quick: 50, full: 600 })
 const WORKERS = 3
 /** One worker is killed each time so many more handlers have begun. */
 const KILL_EVERY = scaled({ quick: 15, full: 30 })

@@ -7,7 +7,7 @@ import { postgres } from '../../src/drivers/postgres'
 import { newCommit, newRun, newStep, startRun } from '../builders'
 import { Watch } from './orders'
 
-const ROUNDS = scaled({ quick: 8, full: 200 })
+const ROUNDS = scaled({ quick: 20, full: 200 })
 const CHILDREN = 6
 
 let database: PostgresDatabase
