@@ -108,6 +108,8 @@ async function withTwo({ database, fences }: Place, test: (two: Two) => Promise<
   }
   try {
     await other.migrate()
+    // Before its first write it looks at the tables.
+    await storage.checkSchema()
     await test({ storage, other, afterTheLook })
   } finally {
     await storage.close()

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { isSuspect } from '../crashes'
 import { LIFECYCLE } from '../lifecycle'
 import type { Guard, Lifecycle, TransitionName } from '../lifecycle'
 import { casesFor } from '../testing/contract'
@@ -46,6 +47,20 @@ describe('lifecycle', () => {
     expect(
       await firstFailing(setupOf(() => createMemoryStorageWith({ lifecycle, now: restlessClock() }))),
     ).not.toBeNull()
+  })
+
+  it('a lost worker that counts for the neighbours of its suspect is noticed', async () => {
+    const open = () => {
+      const storage = createMemoryStorage()
+      const suspectsFirst: typeof storage.recover = async (params) => {
+        const running = await storage.getRuns({ statuses: ['running'] })
+        const others = running.filter((run) => !isSuspect(run)).map(({ id }) => id)
+        const suspects = await storage.recover({ ...params, held: [...params.held, ...others] })
+        return [...suspects, ...(await storage.recover(params))]
+      }
+      return { ...storage, recover: suspectsFirst }
+    }
+    expect((await firstFailing(setupOf(open)))?.name).toContain('suspects')
   })
 
   function without(transition: TransitionName, guard: Guard): Lifecycle {
