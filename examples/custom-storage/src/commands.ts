@@ -84,10 +84,9 @@ export function purge(draft: Draft, params: PurgeParams): number {
   return old.length
 }
 
-/** A parent that has not ended may still ask for its output. */
-function isNeeded(draft: Draft, { parentRunId }: RunRecord): boolean {
-  const parent = parentRunId === null ? undefined : draft.run(parentRunId)
-  return parent !== undefined && !isEnded(parent.status)
+/** A run that waits for it, and has not ended, may still ask for its output. */
+function isNeeded(draft: Draft, { parentRunId, alsoAwaitedBy }: RunRecord): boolean {
+  return [parentRunId ?? '', ...alsoAwaitedBy].some((id) => !isEnded(draft.run(id)?.status ?? 'cancelled'))
 }
 
 function endOf({ finishedAt, id }: RunRecord): string {

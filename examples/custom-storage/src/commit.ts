@@ -1,4 +1,13 @@
-import type { CommitAnswer, Lease, RenewAnswer, RunCommit, RunRecord, StepWrite } from '@coji/durably-core'
+import {
+  isEnded,
+  type CommitAnswer,
+  type Lease,
+  type NewRun,
+  type RenewAnswer,
+  type RunCommit,
+  type RunRecord,
+  type StepWrite,
+} from '@coji/durably-core'
 import type { Draft } from './draft.ts'
 import { enqueueOne } from './enqueue.ts'
 import { departure } from './leave.ts'
@@ -39,6 +48,7 @@ function commitOne(draft: Draft, one: RunCommit): CommitAnswer {
 }
 
 function apply(draft: Draft, run: RunRecord, one: RunCommit): RunRecord {
+  for (const child of one.children) enqueueOne(draft, child)
   for (const step of one.steps) draft.putStep(toRow(draft, run, step))
   return draft.change(run, {
     commitNo: one.commitNo,
@@ -60,12 +70,23 @@ function toRow(draft: Draft, run: RunRecord, step: StepWrite): StepRow {
     ...given,
     runId: run.id,
     leaseEpoch: run.leaseEpoch,
-    output: child === null ? step.output : JSON.stringify(enqueueOne(draft, child).run.id),
+    output: child === null ? step.output : JSON.stringify(bear(draft, child)),
     // When a wait ends is written once and never computed again.
     dueAt: before?.dueAt ?? dueAt,
     startedAt: draft.in(-durationMs),
     completedAt: hasEnded ? draft.now : null,
   }
+}
+
+/** The child's id, or that of the run that has its key, which is then awaited by its parent too. */
+function bear(draft: Draft, child: NewRun): string {
+  const { run, created } = enqueueOne(draft, child)
+  const { parentRunId } = child
+  if (created || parentRunId === null) return run.id
+  if (run.parentRunId === parentRunId || run.alsoAwaitedBy.includes(parentRunId)) return run.id
+  const isStillThere = (id: string) => !isEnded(draft.run(id)?.status ?? 'cancelled')
+  const before = isEnded(run.status) ? run.alsoAwaitedBy.filter(isStillThere) : run.alsoAwaitedBy
+  return draft.change(run, { alsoAwaitedBy: [...before, parentRunId] }).id
 }
 
 function answer(draft: Draft, run: RunRecord, { steps }: RunCommit): CommitAnswer {

@@ -1,4 +1,5 @@
 import { isEnded, StorageError, type RunRecord } from '@coji/durably-core'
+import { wokenAt } from './leave.ts'
 import { keyName, type Change, type State, type StepRow } from './state.ts'
 
 /** Later years have five digits, and the order of texts would no longer be the order of times. */
@@ -45,19 +46,23 @@ export class Draft {
     return run
   }
 
-  /** Every change of a run. When one ends, its parent is told in the same write: it may be waiting for that. */
+  /** Every change of a run. When one ends, those that wait for it are told in the same write. */
   change(before: RunRecord, change: Partial<RunRecord>): RunRecord {
     const after = { ...before, ...change, version: before.version + 1, updatedAt: this.now }
     this.#runs.set(after.id, after)
-    if (!isEnded(before.status) && isEnded(after.status) && after.parentRunId !== null) this.#wake(after.parentRunId)
+    if (!isEnded(before.status) && isEnded(after.status)) {
+      if (after.parentRunId !== null) this.#wake(after.parentRunId)
+      for (const id of after.alsoAwaitedBy) this.#wake(id)
+    }
     return after
   }
 
   #wake(runId: string): void {
     const run = this.run(runId)
     if (run === undefined || isEnded(run.status)) return
+    const woken = { ...run, wakes: run.wakes + 1 }
     const isSuspended = run.status === 'pending' && run.waitingFor?.kind === 'steps'
-    this.change(run, { wakes: run.wakes + 1, ...(isSuspended && { availableAt: run.createdAt }) })
+    this.change(run, { wakes: woken.wakes, ...(isSuspended && { availableAt: wokenAt(woken, this.now) }) })
   }
 
   /** The steps of a run by id, in the order of writing. */

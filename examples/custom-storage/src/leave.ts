@@ -49,14 +49,18 @@ function waiting(draft: Draft, run: RunRecord, outcome: Waiting): Partial<RunRec
         errorDetail: outcome.detail,
       }
     case 'suspend': {
-      const hasMissedWake = run.wakes !== outcome.wakesSeen
       const waits = [...draft.steps(run.id).values()].filter(
         ({ status, name }) => status === 'waiting' && outcome.steps.includes(name),
       )
       const dueAt = earliest([...waits.map((row) => row.dueAt), run.deadlineAt])
+      const { steps, wakesSeen, wakesWanted, restMs } = outcome
+      const restUntil = restMs === 0 ? null : draft.in(restMs)
+      const suspended = { ...run, availableAt: dueAt, wakesWanted, restUntil }
       return {
-        waitingFor: { kind: 'steps', steps: outcome.steps },
-        availableAt: hasMissedWake ? run.createdAt : dueAt,
+        waitingFor: { kind: 'steps', steps },
+        availableAt: run.wakes === wakesSeen ? dueAt : wokenAt(suspended, draft.now),
+        wakesWanted,
+        restUntil,
       }
     }
     case 'release':
@@ -64,6 +68,12 @@ function waiting(draft: Draft, run: RunRecord, outcome: Waiting): Partial<RunRec
     case 'park':
       return { availableAt: null, waitingFor: { kind: 'unpark', reason: outcome.reason } }
   }
+}
+
+/** When a suspended run is due that children have woken: after its rest, or at once if they were all it waits for. */
+export function wokenAt({ createdAt, availableAt, wakes, wakesWanted, restUntil }: RunRecord, now: string): string {
+  if (restUntil === null || restUntil <= now || wakes >= wakesWanted) return createdAt
+  return earliest([availableAt, restUntil]) ?? restUntil
 }
 
 function earliest(instants: readonly (string | null)[]): string | null {

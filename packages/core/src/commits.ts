@@ -101,9 +101,10 @@ function countForOneList(gathered: readonly Waiting[]): number {
 }
 
 /** What users put into it, about. */
-function sizeOf({ steps, events, outcome }: RunCommit): number {
+function sizeOf({ steps, children, events, outcome }: RunCommit): number {
   let size = outcome?.kind === 'complete' ? (outcome.output?.length ?? 0) : 0
   for (const { output, checkpoint } of steps) size += (output?.length ?? 0) + (checkpoint?.length ?? 0)
+  for (const { payload } of children) size += payload?.length ?? 0
   for (const { payload } of events) size += payload.length
   return size
 }

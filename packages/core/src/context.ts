@@ -7,9 +7,11 @@ import { runStep, type RunStepOptions, type StepBody } from './step-run'
 import type { StepScope } from './step-scope'
 import { transactionStep, type TransactionBody, type TransactionOptions } from './step-transaction'
 import { triggerStep, type ChildOptions, type ChildRun, type JobRef } from './step-trigger'
+import { triggerAllStep, type ChildRuns, type TriggerAllOptions } from './step-trigger-all'
 import { streamStep, type StreamBody, type StreamOptions } from './step-stream'
 import type { StepLog } from './step-tools'
 import { sleepStep, waitForChild, waitForStep, type WaitForOptions } from './step-wait'
+import { waitForChildren, type ChildResult, type Children, type WaitAllOptions } from './step-wait-all'
 import type { NewLog, Progress } from './storage'
 
 /** What a job gets besides its payload. */
@@ -61,6 +63,30 @@ export interface JobContext {
   ): Promise<ChildRun<TOutput>>
   /** The output of a run that `trigger` created, for which the run waits in the database. */
   wait<TOutput>(name: string, run: ChildRun<TOutput>): Promise<TOutput>
+  /**
+   * Creates a run of another job for each payload, in one step: each of them once, however often the step starts.
+   * `limit`: so many of them run at a time.
+   */
+  triggerAll<TInput, TOutput>(
+    name: string,
+    job: JobRef<TInput, TOutput>,
+    payloads: readonly TInput[],
+    options?: TriggerAllOptions,
+  ): Promise<ChildRuns<TOutput>>
+  /**
+   * Waits for many runs in one step, and gives their outputs in order. `failures: 'values'` tells of each run what became
+   * of it. Where the results of all are larger than a value may be, wait for them in parts: `{ from, count }`.
+   */
+  waitAll<TOutput>(
+    name: string,
+    children: ChildRuns<TOutput> | readonly ChildRun<TOutput>[],
+    options: WaitAllOptions & { readonly failures: 'values' },
+  ): Promise<ChildResult<TOutput>[]>
+  waitAll<TOutput>(
+    name: string,
+    children: ChildRuns<TOutput> | readonly ChildRun<TOutput>[],
+    options?: WaitAllOptions & { readonly failures?: 'throw' | undefined },
+  ): Promise<TOutput[]>
   /** Stores how far the run is. What is left out keeps its last value. */
   progress(current: number, total?: number, message?: string): void
 }
@@ -116,6 +142,8 @@ export function createContext(scope: StepScope, pass: Pass): JobContext {
     waitFor: waits.waitFor,
     trigger: waits.trigger,
     wait: waits.wait,
+    triggerAll: waits.triggerAll,
+    waitAll: waits.waitAll,
     progress: scope.progress,
   }
 }
@@ -126,8 +154,10 @@ function bodyOf<Options extends object, Body>(what: string, rest: WithBody<Optio
   return { options, body }
 }
 
-function createWaits(scope: StepScope, pass: Pass): Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> {
-  const waits: Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait'> = {
+type Waits = Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait' | 'triggerAll' | 'waitAll'>
+
+function createWaits(scope: StepScope, pass: Pass): Waits {
+  const waits: Waits = {
     sleep: (name, until) => sleepStep({ scope, pass, name, calledAt: waits.sleep }, until),
     waitFor: (name, options = {}) => waitForStep({ scope, pass, name, calledAt: waits.waitFor }, options),
     trigger: (name, job, ...[payload, options = {}]) =>
@@ -135,6 +165,12 @@ function createWaits(scope: StepScope, pass: Pass): Pick<JobContext, 'sleep' | '
         ChildRun<never>
       >,
     wait: (name, run) => waitForChild({ scope, pass, name, calledAt: waits.wait }, run),
+    triggerAll: (name, job, ...[payloads, options = {}]) =>
+      triggerAllStep({ call: { scope, pass, name, calledAt: waits.triggerAll }, job, payloads, options }) as Promise<
+        ChildRuns<never>
+      >,
+    waitAll: (name: string, children: Children, options: WaitAllOptions = {}) =>
+      waitForChildren<never>({ scope, pass, name, calledAt: waits.waitAll }, children, options),
   }
   return waits
 }

@@ -66,6 +66,8 @@ const CALLED = {
   signal: 'ctx.waitFor',
   child: 'ctx.wait',
   trigger: 'ctx.trigger',
+  triggerAll: 'ctx.triggerAll',
+  waitAll: 'ctx.waitAll',
 } as const satisfies Record<StepKind, string>
 
 const BODIES: ReadonlySet<StepKind> = new Set(['run', 'stream', 'transaction'])

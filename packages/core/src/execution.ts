@@ -13,7 +13,7 @@ import { refuseSpent } from './retry'
 import { RunWriter } from './run-writer'
 import { NO_ATTEMPT } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
-import type { CommitAnswer, Lease, RenewAnswer, RunRecord, StepRecord, Storage } from './storage'
+import type { CommitAnswer, Lease, Outcome, RenewAnswer, RunRecord, StepRecord, Storage } from './storage'
 import { Suspension, type Suspended } from './suspension'
 import { decodeValue } from './values'
 
@@ -24,9 +24,19 @@ export interface Execution {
   /** Until it has got further than the executions that were lost with their workers. */
   isSuspect(): boolean
   interrupt(reason: InterruptionReason, graceMs?: number): void
-  /** Settles when nothing more will be done or written for it, with whether the run comes due again. Never rejects. */
-  readonly done: Promise<{ readonly isDueLater: boolean }>
+  /** Settles when nothing more will be done or written for it. Never rejects. */
+  readonly done: Promise<Done>
 }
+
+/** How an execution left its run. */
+export interface Done {
+  /** The run waits, maybe for a time. */
+  readonly isDueLater: boolean
+  /** The end of a child makes it due in so many milliseconds. */
+  readonly restMs: number
+}
+
+const OVER: Done = { isDueLater: false, restMs: 0 }
 
 export interface ExecutionParams {
   readonly engine: Engine
@@ -145,17 +155,16 @@ function createLateReport({ engine, run }: ExecutionParams, hold: Hold): (name: 
 
 async function untilDone(execution: RunningExecution, held: { drop(): void }): Execution['done'] {
   const { engine, run, interruption } = execution
-  const isDueLater = await runToEnd(execution).catch((error: unknown) => {
+  const done = await runToEnd(execution).catch((error: unknown) => {
     reportTrouble(engine, error, `run ${run.id}`)
-    return false
+    return OVER
   })
   interruption.dispose()
   held.drop()
-  return { isDueLater }
+  return done
 }
 
-/** Answers whether the run waits for a time now. */
-async function runToEnd(execution: RunningExecution): Promise<boolean> {
+async function runToEnd(execution: RunningExecution): Promise<Done> {
   const { engine, run, interruption } = execution
   const { clock } = engine.environment
   const startedAt = clock.monotonic()
@@ -169,7 +178,7 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
   callOffDeadline()
   execution.suspension.end()
   execution.calls.close()
-  if (execution.hold.lost) return false
+  if (execution.hold.lost) return OVER
   const reason = interruption.reason()
   if (reason === 'lease-lost' && countsCrashes(engine, run)) {
     // Given back it would not count, and a storage that is away again and again would have it begun for ever.
@@ -179,7 +188,7 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
       jobName: run.jobName,
       workerId: engine.options.workerId,
     })
-    return false
+    return OVER
   }
   interruption.end()
   const durationMs = Math.round(msBefore(run) + clock.monotonic() - startedAt)
@@ -188,7 +197,12 @@ async function runToEnd(execution: RunningExecution): Promise<boolean> {
   execution.hold.runEnded = ending.outcome.kind === 'complete' || ending.outcome.kind === 'fail'
   const answer = await execution.writer.finish(ending.outcome)
   if (answer.kept) ending.announce(answer)
-  return ending.outcome.kind === 'retryLater' || ending.outcome.kind === 'suspend'
+  return doneWith(ending.outcome)
+}
+
+function doneWith(outcome: Outcome): Done {
+  const isSuspended = outcome.kind === 'suspend'
+  return { isDueLater: isSuspended || outcome.kind === 'retryLater', restMs: isSuspended ? outcome.restMs : 0 }
 }
 
 /** From the first start of the run to the claim of this execution, by the clock of the storage. */

@@ -43,7 +43,7 @@ export const GUARDS = {
   assignee: 'the run is assigned to this worker',
   version: 'the run has not changed since it was read',
   leader: 'the caller leads under the newest leader epoch',
-  unneeded: 'the run that created it has ended too',
+  unneeded: 'the runs that wait for it have ended too',
   overdue: 'the assignment is older than it may be',
 } as const
 

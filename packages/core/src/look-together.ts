@@ -30,7 +30,7 @@ export class LookTogether {
     this.#signals ??= {
       answer: soon(() => {
         this.#signals = null
-        return this.#ask(async () => byName(await storage.getUnread(this.#runId)))
+        return this.ask(async () => byName(await storage.getUnread(this.#runId)))
       }),
     }
     const unread = (await this.#signals.answer).get(name) ?? []
@@ -60,12 +60,13 @@ export class LookTogether {
     const found = new Map<string, RunRecord>()
     for (let start = 0; start < ids.length; start += RUNS_TOGETHER) {
       const some = ids.slice(start, start + RUNS_TOGETHER)
-      for (const run of await this.#ask((storage) => readRuns(storage, some))) found.set(run.id, run)
+      for (const run of await this.ask((storage) => readRuns(storage, some))) found.set(run.id, run)
     }
     return found
   }
 
-  #ask<T>(call: (storage: Storage) => Promise<T>): Promise<T> {
+  /** For what a wait reads that no other wait asks for. */
+  ask<T>(call: (storage: Storage) => Promise<T>): Promise<T> {
     return askPatiently({ engine: this.#engine, interruption: this.#interruption, during: 'look for a wait', call })
   }
 }

@@ -34,7 +34,7 @@ interface Listeners {
   onLate(name: string): void
 }
 
-const WAITS: ReadonlySet<StepKind> = new Set(['sleep', 'signal', 'child'])
+const WAITS: ReadonlySet<StepKind> = new Set(['sleep', 'signal', 'child', 'waitAll'])
 
 /** A wait that is still open when the job returns is given up; a step is not. */
 export function isWait({ kind }: Pick<OpenCall, 'kind'>): boolean {

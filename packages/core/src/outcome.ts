@@ -13,7 +13,7 @@ export type Conclusion =
   | { readonly kind: 'returned'; readonly output: Json | null }
   | { readonly kind: 'threw'; readonly error: unknown }
   /** It waits for something, and nothing else of it is going on. */
-  | { readonly kind: 'suspended'; readonly steps: readonly string[]; readonly wakesSeen: number }
+  | ({ readonly kind: 'suspended' } & Suspended)
   /** Its code does not fit what is recorded of it. */
   | { readonly kind: 'parked'; readonly reason: string }
   /** It was interrupted, and is not waited for any longer. */
@@ -68,10 +68,30 @@ function release(params: ConcludeParams): Ending {
   return ending(params, { kind: 'release' }, { type: 'run:release', runId: id, jobName })
 }
 
-function suspend(params: ConcludeParams, { steps, wakesSeen }: Suspended): Ending {
+function suspend(params: ConcludeParams, suspended: Extract<Conclusion, { kind: 'suspended' }>): Ending {
   const { id, jobName } = params.run
+  const { steps, wakesSeen, wakesWanted, children } = suspended
+  const restMs = restAfter(params.durationMs, children)
   const waitingFor = { kind: 'steps', steps } as const
-  return ending(params, { kind: 'suspend', steps, wakesSeen }, { type: 'run:suspend', runId: id, jobName, waitingFor })
+  return ending(
+    params,
+    { kind: 'suspend', steps, wakesSeen, wakesWanted, restMs },
+    { type: 'run:suspend', runId: id, jobName, waitingFor },
+  )
+}
+
+/** Few children are looked at in no time. */
+const MANY_CHILDREN = 8
+const SHORTEST_REST_MS = 10
+export const LONGEST_REST_MS = 1000
+
+/**
+ * Who waits for many children does not look at all of them each time that one ends: what it costs to look is a tenth of
+ * its time at most, however many there are.
+ */
+function restAfter(durationMs: number, children: number): number {
+  if (children < MANY_CHILDREN) return 0
+  return Math.min(LONGEST_REST_MS, Math.max(SHORTEST_REST_MS, 10 * durationMs))
 }
 
 function park(params: ConcludeParams, reason: string): Ending {

@@ -1,7 +1,7 @@
 import { CHUNKS_TOGETHER } from './chunk-backlog'
 import { toTemplate, type EventInput } from './events'
 import type { RunStatus } from './lifecycle'
-import type { CommitAnswer, EventTemplate, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
+import type { CommitAnswer, EventTemplate, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from './storage'
 import { toLogTemplate } from './stored-logs'
 
 /** What one commit takes at most: a longer one would hold up everybody else who writes. */
@@ -16,6 +16,7 @@ export interface Piece {
   readonly steps?: readonly StepWrite[]
   readonly hasProgressed?: boolean
   readonly currentStepIndex?: number | null
+  readonly children?: readonly NewRun[] | undefined
   readonly consumedSignals?: readonly number[]
   readonly log?: NewLog
   readonly event?: EventInput | null
@@ -40,6 +41,7 @@ export function contentsOf({ pieces, progress, outcome }: Parcel): Contents {
     currentStepIndex: pieces.flatMap((piece) => piece.currentStepIndex ?? []).at(-1) ?? null,
     progress,
     steps: withoutOutdated(pieces.flatMap((piece) => piece.steps ?? [])),
+    children: pieces.flatMap((piece) => piece.children ?? []),
     logs: pieces.flatMap((piece) => piece.log ?? []),
     events: pieces.flatMap(templateOf),
     consumedSignals: pieces.flatMap((piece) => piece.consumedSignals ?? []),
@@ -60,8 +62,9 @@ function withoutOutdated(steps: readonly StepWrite[]): readonly StepWrite[] {
 
 export function countForOneCommit(pieces: readonly Piece[]): number {
   let length = 0
-  const end = pieces.findIndex(({ steps = [], log, chunk }, index) => {
+  const end = pieces.findIndex(({ steps = [], children = [], log, chunk }, index) => {
     for (const { output, checkpoint } of steps) length += (output?.length ?? 0) + (checkpoint?.length ?? 0)
+    for (const { payload } of children) length += payload?.length ?? 0
     length += (log?.data?.length ?? 0) + (chunk?.length ?? 0)
     return index === MAX_PIECES || (index > 0 && length > MAX_LENGTH)
   })

@@ -82,11 +82,17 @@ export interface RunRecord {
   readonly commitNo: number
   /** Signals sent and children ended so far. */
   readonly wakes: number
+  /** As the last suspension said: from how many `wakes` on a child's end makes the run due at once. */
+  readonly wakesWanted: number
+  /** Before that, a child's end makes it due at this instant, or at once where it is `null` or over. */
+  readonly restUntil: Instant | null
   readonly lastEventSequence: number
   readonly cancelRequestedAt: Instant | null
   readonly timeoutMs: number | null
   readonly deadlineAt: Instant | null
   readonly parentRunId: string | null
+  /** Runs that asked for this one by its idempotency key, and wait for it as its parent does. */
+  readonly alsoAwaitedBy: readonly string[]
   readonly scheduleId: string | null
   readonly scheduledFor: Instant | null
   readonly heartbeatAt: Instant | null
@@ -97,7 +103,16 @@ export interface RunRecord {
 }
 
 /** What made the step. */
-export type StepKind = 'run' | 'transaction' | 'stream' | 'sleep' | 'signal' | 'child' | 'trigger'
+export type StepKind =
+  | 'run'
+  | 'transaction'
+  | 'stream'
+  | 'sleep'
+  | 'signal'
+  | 'child'
+  | 'trigger'
+  | 'triggerAll'
+  | 'waitAll'
 
 /** `started`: a body that may run only once, or one that saved a checkpoint. `waiting`: a wait in progress. */
 export type StepStatus = 'completed' | 'failed' | 'started' | 'waiting'

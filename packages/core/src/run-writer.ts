@@ -4,7 +4,7 @@ import type { Engine } from './engine'
 import type { EventInput } from './events'
 import { contentsOf, countForOneCommit, hasProgressed, joinChunks, MAX_PIECES, NOTHING, settle } from './parcel'
 import type { Parcel, Piece, StepAnswer } from './parcel'
-import type { CommitAnswer, Lease, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
+import type { CommitAnswer, Lease, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from './storage'
 
 /** How long something that has no commit of its own waits for one. */
 const EVENT_RIDE_MS = 100
@@ -18,6 +18,8 @@ export interface StepCommit {
   readonly hasProgressed: boolean
   /** The highest index of a completed step, plus one; `null` leaves it. */
   readonly currentStepIndex: number | null
+  /** Runs to create with the rows. */
+  readonly children?: readonly NewRun[]
   /** Positions of the signals that the rows used up. */
   readonly consumedSignals: readonly number[]
   /** Stored with the row; emitted by the caller once it is kept. */

@@ -49,6 +49,8 @@ export interface RowResult {
   /** Of a wait. */
   readonly due?: StepWrite['due']
   readonly child?: NewRun
+  /** Runs to create beside the row. */
+  readonly children?: readonly NewRun[]
   readonly consumedSignals?: readonly number[]
   /** Of a body that is not over: whether it has got further than any start before it. */
   readonly hasProgressed?: boolean
@@ -84,7 +86,7 @@ export async function commitRow(row: StepRow, status: StepStatus, result: RowRes
 export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult) {
   const { scope } = row
   const recorded = rowOf(row, status, result)
-  const { next, event = null, consumedSignals = [] } = result
+  const { next, event = null, consumedSignals = [], children = [] } = result
   if (status === 'completed') scope.completedSteps = Math.max(scope.completedSteps, row.index + 1)
   const commit: StepCommit = {
     writes: [
@@ -94,6 +96,7 @@ export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult
     // A start alone, or one that was called off, is where the run was before.
     hasProgressed: result.hasProgressed ?? (status !== 'started' && recorded.attempt !== NO_ATTEMPT),
     currentStepIndex: status === 'completed' ? scope.completedSteps : null,
+    children,
     consumedSignals,
     event,
   }

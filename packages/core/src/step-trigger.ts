@@ -1,9 +1,10 @@
 import { openCall, type CtxCall } from './ctx-call'
 import type { JobDeclaration } from './declare-job'
+import type { Engine } from './engine'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import type { JobHandle } from './job-handle'
-import { jobOf } from './known-jobs'
+import { jobOf, type NamedJob } from './known-jobs'
 import { refuseUnknownOptions } from './known-options'
 import { commitRow, elapsedMs, idsOf, newRow } from './step-row'
 import { toNewRun, TRIGGER_OPTIONS, type TriggerOptions } from './trigger'
@@ -29,6 +30,7 @@ export type JobRef<TInput, TOutput> =
 export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict' | 'transaction'>
 
 const { tenant: _tenant, onConflict: _onConflict, transaction: _transaction, ...CHILD_OPTIONS } = TRIGGER_OPTIONS
+export { CHILD_OPTIONS }
 
 export interface TriggerStepParams {
   readonly call: CtxCall
@@ -45,10 +47,7 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     const before = scope.recorded.get(name)
     if (before?.status === 'completed') return childOf(job, decodeValue(before.output))
     refuseUnknownOptions(`ctx.trigger("${name}")`, options, CHILD_OPTIONS)
-    const definition = jobOf(engine, job)
-    if (definition === null) {
-      throw new InvalidOptionError(`ctx.trigger("${name}"): this instance has no job "${String(job?.name)}".`)
-    }
+    const definition = knownJob(engine, job, `ctx.trigger("${name}")`)
     const own = { tenant: run.tenant, onConflict: 'return' } as const
     const item = { job: definition, payload, options: { ...options, ...own } }
     const child = { ...(await toNewRun(engine, item)), parentRunId: run.id }
@@ -69,4 +68,10 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
 
 function childOf({ name }: { readonly name: string }, id: unknown): ChildRun {
   return { id: String(id), jobName: name }
+}
+
+export function knownJob(engine: Engine, job: NamedJob, call: string): JobDeclaration {
+  const known = jobOf(engine, job)
+  if (known !== null) return known
+  throw new InvalidOptionError(`${call}: this instance has no job "${String(job?.name)}".`)
 }

@@ -9,14 +9,15 @@ import { parseWith, type StandardSchema } from './schema'
 import { recordFailure, replayFailure } from './step-failure'
 import { commitRow, elapsedMs, idsOf, leftMs, newRow, type RowResult, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
+import type { Awaited } from './suspension'
 import type { Json, RunRecord, SignalRecord, StepKind, StepWrite } from './storage'
 import { isStorableInstant } from './trigger'
 import { decodeValue, encodeValue } from './values'
 
 /** What a wait came to: the text of its value, or the error that the job gets. */
-type Found = { readonly output: Json | null } | { readonly error: unknown }
+export type Found = { readonly output: Json | null } | { readonly error: unknown }
 
-interface WaitKind {
+export interface WaitKind {
   readonly kind: StepKind
   readonly waitName?: string
   /** When the wait ends by itself, counted from its first call. */
@@ -25,10 +26,12 @@ interface WaitKind {
   look(): Promise<(Found & Pick<RowResult, 'consumedSignals'>) | null>
   /** What the wait comes to when its time is over. */
   whenDue(): Found
+  /** The children it waits for, once it has looked. */
+  awaited?(): Awaited
 }
 
 /** The wait is recorded once, so that its end is not computed again by a later execution. */
-function wait<T>(call: CtxCall, wanted: WaitKind): Promise<T> {
+export function wait<T>(call: CtxCall, wanted: WaitKind): Promise<T> {
   return openCall(call, wanted.kind, async (index) => {
     const { scope, name } = call
     const before = scope.recorded.get(name)
@@ -57,7 +60,12 @@ async function untilFound(row: StepRow, wanted: WaitKind, before: RecordedStep |
       isRecorded = true
       dueAt = firstEnd(scope, wanted.due)
     }
-    await scope.suspension.wait({ name, dueInMs: dueAt === null ? null : dueAt - clock.monotonic(), wakesSeen })
+    await scope.suspension.wait({
+      name,
+      dueInMs: dueAt === null ? null : dueAt - clock.monotonic(),
+      wakesSeen,
+      awaited: wanted.awaited?.(),
+    })
     if (scope.interruption.reason() !== null) throw scope.interruption.cause()
   }
 }
@@ -172,17 +180,19 @@ export function waitForChild<T>(call: CtxCall, child: { readonly id: string }): 
       return run === null ? { error: NotFoundError.run(child.id) } : outcomeOf(run, scope.run.id)
     },
     whenDue: () => ({ output: null }),
+    awaited: () => ({ ids: [child.id], open: 1, isOwn: false }),
   })
 }
 
-function outcomeOf(run: RunRecord, parentId: string): Found | null {
+/** What a child came to; `null` while it has not ended. */
+export function outcomeOf(run: RunRecord, parentId: string): Found | null {
   if (isEnded(run.status)) {
     const ended = toRun(run)
     if (ended.status === 'completed') return { output: run.output }
     if (ended.status === 'failed' || ended.status === 'timed_out') return { error: new RunFailedError(ended) }
     return { error: new CancelledError(run.id) }
   }
-  if (run.parentRunId === parentId) return null
+  if (run.parentRunId === parentId || run.alsoAwaitedBy.includes(parentId)) return null
   // Nobody would wake the run that waits.
   return {
     error: new InvalidOptionError(

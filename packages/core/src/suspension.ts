@@ -4,6 +4,19 @@ import type { Clock } from './environment'
 export interface Suspended {
   readonly steps: readonly string[]
   readonly wakesSeen: number
+  /** The `wakes` that the run has when every child it waits for has ended, or fewer. */
+  readonly wakesWanted: number
+  /** How many children that is about. */
+  readonly children: number
+}
+
+/** Children that a wait waits for. */
+export interface Awaited {
+  readonly ids: readonly string[]
+  /** So many of them have not ended, or more. */
+  readonly open: number
+  /** None of them had ended before it was this run's. */
+  readonly isOwn: boolean
 }
 
 export interface WaitParams {
@@ -12,6 +25,7 @@ export interface WaitParams {
   readonly dueInMs: number | null
   /** The run's `wakes` before the wait last looked for what it waits for. */
   readonly wakesSeen: number
+  readonly awaited?: Awaited | undefined
 }
 
 interface CallsInProgress {
@@ -90,9 +104,7 @@ export class Suspension {
       this.#isChecking = false
       if (this.#isOver || !this.#isQuiet()) return
       const asked = [...this.#open.values()].filter(({ name }) => this.#calls.isAsked(name))
-      if (asked.length === 0) return
-      const wakesSeen = asked.reduce((least, wait) => Math.min(least, wait.wakesSeen), this.#wakes)
-      this.#suspend({ steps: asked.map(({ name }) => name), wakesSeen })
+      if (asked.length > 0) this.#suspend(suspendedBy(asked, this.#wakes))
     })
   }
 
@@ -112,3 +124,27 @@ export class Suspension {
     return this.#open.size > 0 && this.#open.size === this.#calls.size
   }
 }
+
+function suspendedBy(asked: readonly OpenWait[], wakes: number): Suspended {
+  let wakesSeen = wakes
+  let openOfOne = 0
+  const single = new Set<string>()
+  const own = new Set<string>()
+  const all = new Set<string>()
+  for (const wait of asked) {
+    wakesSeen = Math.min(wakesSeen, wait.wakesSeen)
+    const { ids, open, isOwn } = wait.awaited ?? NOBODY
+    for (const id of ids) {
+      all.add(id)
+      if (isOwn) own.add(id)
+      if (ids.length === 1) single.add(id)
+    }
+    openOfOne = Math.max(openOfOne, open)
+  }
+  // Each of its own that has ended has woken the run once, so that no more of them than that can have ended.
+  const stillOpen = Math.max(single.size, openOfOne, own.size - wakesSeen)
+  const steps = asked.map(({ name }) => name)
+  return { steps, wakesSeen, wakesWanted: wakesSeen + stillOpen, children: all.size }
+}
+
+const NOBODY: Awaited = { ids: [], open: 0, isOwn: false }

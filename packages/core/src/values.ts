@@ -4,7 +4,8 @@ import type { Json } from './storage'
 
 const MAX_DEPTH = 64
 
-const MAX_VALUE_BYTES = 1024 * 1024
+/** What users store is no larger. */
+export const MAX_VALUE_BYTES = 1024 * 1024
 
 /**
  * The one codec for everything users store. What JSON would change is refused with the path to it, so that a value
@@ -130,7 +131,7 @@ function nameOfClass(object: object): string {
 }
 
 /** Exact only when it matters: text that cannot exceed the limit is not walked. */
-function utf8Length(text: string, limit: number): number {
+export function utf8Length(text: string, limit: number): number {
   if (text.length * 3 <= limit) return text.length
   let bytes = 0
   for (let index = 0; index < text.length; index++) {

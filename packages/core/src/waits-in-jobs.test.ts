@@ -319,23 +319,48 @@ describe('ctx.trigger and ctx.wait', () => {
     expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('was cancelled') })
   })
 
-  it('get the run that has the key already, and refuse to wait for a stranger', async () => {
-    const durably = bench.open({ concurrency: 2 })
-    const child = defineJob({ name: 'child', input: anything }, (ctx) => ctx.sleep('long', 60_000))
+  it('get the run that has the key already, and wait for it with whoever else does', async () => {
+    const durably = bench.open({ concurrency: 4 })
+    const child = defineJob({ name: 'child', input: anything }, async (ctx, payload) => {
+      await ctx.sleep('long', 60_000)
+      return payload
+    })
     const handle = durably.register({ child }).child
     const parent = durably.defineJob({ name: 'parent', input: anything }, async (ctx) => {
       const run = await ctx.trigger('start', child, 2, { idempotencyKey: 'key' })
-      const waited = await ctx.wait('result', run).catch((error: Error) => error.message)
-      return [run.id, waited]
+      return [run.id, await ctx.wait('result', run)]
     })
     const first = await handle.trigger(1, { idempotencyKey: 'key' })
     durably.start()
-    const { id } = await parent.trigger({})
+    const parents = [await parent.trigger({}), await parent.trigger({})]
     await quiet()
-    expect(await durably.getRun(id)).toMatchObject({
-      status: 'completed',
-      output: [first.id, expect.stringContaining('not one of them')],
+    for (const { id } of parents) expect(await durably.getRun(id)).toMatchObject({ status: 'pending', ownerId: null })
+    await bench.clock.advance(60_000)
+    await quiet()
+    for (const { id } of parents) {
+      expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: [first.id, 1] })
+    }
+  })
+
+  it('keep a run that has ended for the last that asked for it', async () => {
+    const durably = bench.open({ concurrency: 4 })
+    const child = defineJob({ name: 'child', input: anything }, (_ctx, payload) => payload)
+    durably.register({ child })
+    const parent = durably.defineJob({ name: 'parent', input: anything }, async (ctx, payload) => {
+      const run = await ctx.trigger('start', child, 'output', { idempotencyKey: 'key' })
+      await ctx.sleep('meanwhile', Number(payload))
+      return ctx.wait('result', run)
     })
+    durably.start()
+    const [one, other] = [await parent.trigger(1000), await parent.trigger(2000)]
+    await bench.clock.advance(1000)
+    await quiet()
+    expect(await durably.getRun(found(one).id)).toMatchObject({ status: 'completed', output: 'output' })
+    await bench.clock.advance(500)
+    expect(await durably.purge({ olderThan: 0 })).toBe(1)
+    await bench.clock.advance(500)
+    await quiet()
+    expect(await durably.getRun(found(other).id)).toMatchObject({ status: 'completed', output: 'output' })
   })
 
   it('do not take a shutdown for an error while the storage is away', async () => {

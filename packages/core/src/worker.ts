@@ -4,11 +4,13 @@ import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { toInstant } from './environment'
 import { refuseBadDuration } from './errors'
 import { startExecution, type Execution } from './execution'
+import { LONGEST_REST_MS } from './outcome'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { createLeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
+import { Rests } from './rests'
 import type { NextDue, RunRecord } from './storage'
 
 /** What a worker is doing. */
@@ -63,6 +65,7 @@ export class Worker {
   #expectsLater = false
   /** When there is more to claim than at the last look, by the monotonic clock: then a rate lets a job begin more. */
   #opensAt = Number.POSITIVE_INFINITY
+  readonly #rests: Rests
   #claimFailures = 0
   #begun = 0
   #callOffPoll: () => void = () => {}
@@ -77,6 +80,7 @@ export class Worker {
   constructor(engine: Engine) {
     this.#engine = engine
     this.#line = new CommitLine(engine)
+    this.#rests = new Rests(engine.environment.clock)
     this.#leases = createLeaseKeeper(engine)
     this.#claimer = new Claimer(engine)
     this.#housekeeping = new Housekeeping({ engine, leases: this.#leases, onRunnable: () => this.wake() })
@@ -226,9 +230,19 @@ export class Worker {
     while (!budget.isOver) {
       await this.#fill()
       while (this.#filling !== null) await this.#filling
-      if (this.#executions.size === 0) return
+      if (this.#executions.size === 0 && !(await this.#isResting())) return
       if (!budget.isOver) await new Promise<void>((resolve) => this.#draining.add(resolve))
     }
+  }
+
+  /** A run that has children to look at is due in a moment: what is due leads to it. */
+  async #isResting(): Promise<boolean> {
+    const restedInMs = this.#rests.leftMs()
+    if (restedInMs === null) return false
+    const { runInMs } = await this.#nextDue(this.#engine.admission.next(1).jobs)
+    if (runInMs === null || runInMs > LONGEST_REST_MS) return false
+    this.#engine.environment.clock.schedule(Math.max(1, Math.min(runInMs, restedInMs)), () => this.#goOn())
+    return true
   }
 
   async #nextWakeAt(isOver: boolean): Promise<string | null> {
@@ -291,7 +305,7 @@ export class Worker {
     const pollMs = options.pollingIntervalMs * (0.9 + environment.random() * 0.2)
     const dueMs = this.#expectsLater && this.#state === 'running' ? await this.#knownDueInMs() : null
     const opensInMs = Math.ceil(this.#opensAt - environment.clock.monotonic())
-    this.#pollIn(Math.min(pollMs, dueMs ?? pollMs, Math.max(0, opensInMs)))
+    this.#pollIn(Math.min(pollMs, dueMs ?? pollMs, Math.max(0, opensInMs), this.#rests.leftMs() ?? pollMs))
   }
 
   /** `null` also for what is due now and was not to be had. */
@@ -333,7 +347,8 @@ export class Worker {
     this.#engine.admission.begin(run.jobName)
     this.#begun += 1
     if (this.#state !== 'running') execution.interrupt('shutdown', 0)
-    void execution.done.then(({ isDueLater }) => {
+    void execution.done.then(({ isDueLater, restMs }) => {
+      this.#rests.note(restMs)
       this.#executions.delete(execution)
       this.#engine.admission.end(run.jobName)
       this.wake(isDueLater)

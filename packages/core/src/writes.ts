@@ -60,7 +60,10 @@ export interface StepWrite {
   /** For a wait: when it ends by itself. Written once; a later write of the same row leaves it alone. */
   readonly due: { readonly inMs: number } | { readonly at: Instant } | null
   readonly waitName: string | null
-  /** A run to create with this row. The row's output becomes the JSON of its id, or of the run that has its key. */
+  /**
+   * A run to create with this row. The row's output becomes the JSON of its id, or of the run that has its key: that one
+   * is then awaited by the child's `parentRunId` too.
+   */
   readonly child: NewRun | null
 }
 
@@ -80,15 +83,28 @@ export type Outcome = Leaving &
     | { readonly kind: 'cancelled' }
     /** `attempt + 1`, due after the delay (at the latest at the deadline). */
     | { readonly kind: 'retryLater'; readonly delayMs: number; readonly error: string; readonly detail: ErrorDetail }
-    /**
-     * Due at the earliest `dueAt` of these waiting steps or the run's deadline, never when there is neither; at once
-     * when `wakes` is not `wakesSeen` any more. A waiting row of another name is one that the job no longer asks for.
-     */
-    | { readonly kind: 'suspend'; readonly steps: readonly string[]; readonly wakesSeen: number }
+    | Suspend
     /** Back to its place in the queue, not a crash. */
     | { readonly kind: 'release' }
     | { readonly kind: 'park'; readonly reason: string }
   )
+
+/**
+ * Due at the earliest `dueAt` of these waiting steps or the run's deadline, never when there is neither; at once when it
+ * was woken, which `wakes` tells that is not `wakesSeen` any more. A waiting row of another name is one that the job no
+ * longer asks for.
+ *
+ * Who waits for many children rests meanwhile, so that it does not look at all of them each time one ends: before
+ * `wakes` has reached `wakesWanted`, the end of a child makes it due when `restMs` from now are over, not earlier. A
+ * signal wakes it at once.
+ */
+interface Suspend {
+  readonly kind: 'suspend'
+  readonly steps: readonly string[]
+  readonly wakesSeen: number
+  readonly wakesWanted: number
+  readonly restMs: number
+}
 
 /** Everything to persist for one run, atomically, if the lease still holds. */
 export interface RunCommit {
@@ -102,6 +118,8 @@ export interface RunCommit {
   readonly currentStepIndex: number | null
   readonly progress: Progress | null
   readonly steps: readonly StepWrite[]
+  /** Runs to create with the commit. None has an idempotency key. */
+  readonly children: readonly NewRun[]
   readonly logs: readonly NewLog[]
   readonly events: readonly EventTemplate[]
   /** Positions of the signals that the steps of this commit used up. */

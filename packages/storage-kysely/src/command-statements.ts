@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { removeStatements } from './remove'
 import { runColumns } from './rows'
-import { type EventStatement, eventStatement, wakeParentStatement } from './run-events'
+import { type EventStatement, eventStatement, wakeParentsStatement } from './run-events'
 import { and, type Sql, type SqlContext, type Statement, statement } from './statement'
 
 export type TargetName = 'runId' | 'tenant'
@@ -38,7 +38,7 @@ export function commandStatements(context: SqlContext) {
       guards.cancel,
       () => sql`${flagged(context)}, ${ended(context, 'cancelled')}, output = null`,
     ),
-    wakeParentOfCancelled: wakeParentStatement<TargetName>(context, guards.cancel),
+    wakeParentsOfCancelled: wakeParentsStatement<TargetName>(context, guards.cancel),
     retry: change(context, guards.retry, () => RETRIED),
     dropWaits: statement<TargetName>(
       context,
@@ -52,7 +52,7 @@ export function commandStatements(context: SqlContext) {
       guards.failParked,
       (p) => sql`${ended(context, 'failed')}, error = ${p('error')}, error_detail = ${p('errorDetail')}`,
     ),
-    wakeParentOfFailed: wakeParentStatement<TargetName>(context, guards.failParked),
+    wakeParentsOfFailed: wakeParentsStatement<TargetName>(context, guards.failParked),
     remove: removeStatements<TargetName>(context, guards.remove),
   }
 }

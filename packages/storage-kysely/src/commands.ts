@@ -16,7 +16,7 @@ export function createCommand(context: SqlContext, reads: Reads): Command {
 
   return async function command(executor, order) {
     const { runId, tenant } = order
-    const rows = (await writeLocked(executor, [runId], bind(order))).flat()
+    const rows = (await writeLocked(executor, { runIds: [runId] }, bind(order))).flat()
     const changed = rows.find((row) => 'lease_epoch' in row)
     if (changed !== undefined) {
       const labels = order.kind === 'remove' ? { labels: labelsIn(rows) } : {}
@@ -44,7 +44,7 @@ function createBind(context: SqlContext): (order: RunCommand) => CompiledQuery[]
       case 'cancel':
         return [
           ...apply(statements.requestCancel, order.events.requested),
-          statements.wakeParentOfCancelled.bind(target),
+          statements.wakeParentsOfCancelled.bind(target),
           ...apply(statements.cancel, order.events.cancelled),
         ]
       case 'retry':
@@ -55,7 +55,7 @@ function createBind(context: SqlContext): (order: RunCommand) => CompiledQuery[]
         return apply(statements.unpark, order.events)
       case 'failParked': {
         const values = { error: order.error, errorDetail: toJson(order.detail) }
-        return [statements.wakeParentOfFailed.bind(target), ...apply(statements.failParked, order.events, values)]
+        return [statements.wakeParentsOfFailed.bind(target), ...apply(statements.failParked, order.events, values)]
       }
       case 'remove':
         return statements.remove.map((one) => one.bind(target))

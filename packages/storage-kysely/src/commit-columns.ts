@@ -97,15 +97,17 @@ interface LeaveParams {
   readonly value: Value<RunName | OutcomeName | 'commitNo'>
   /** The instants at which the waits of the run end. */
   readonly waitsEnd: Sql
+  /** How often it was woken, the write itself included. */
+  readonly wakes?: Sql
 }
 
 /** What changes on the run `r` when its holder leaves it. */
 export function leaveChanges(
   { dialect }: SqlContext,
-  { kind, value, waitsEnd }: LeaveParams,
+  { kind, value, waitsEnd, wakes = sql`r.wakes` }: LeaveParams,
 ): Readonly<Record<string, Sql>> {
   const { status, sets } = OUTCOMES[kind]
-  const own = Object.entries(sets({ dialect, value, waitsEnd })).map(
+  const own = Object.entries(sets({ dialect, value, waitsEnd, wakes })).map(
     ([column, changed]) => [column, unlessFlagged(changed, sql.ref(`r.${column}`))] as const,
   )
   return {

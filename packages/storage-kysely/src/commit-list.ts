@@ -1,14 +1,12 @@
 import type { CommitAnswer, RunCommit, StepWrite } from '@coji/durably-core'
 import type { CompiledQuery } from 'kysely'
-import type { LeaseName } from './commit-columns'
+import { bindChildren, childSteps, keyedChildren, type LeaseValues } from './commit-children'
 import { commitStatements, type CommitStatements } from './commit-statements'
 import { kept, runValues, stepValues } from './commit-values'
 import type { Rows } from './drivers/hooks'
-import { byKey } from './enqueue'
-import { bindNewRun } from './new-run'
 import { createWriteLocked } from './row-locks'
 import { bindEvents } from './run-events'
-import type { SqlContext, SqlValue } from './statement'
+import type { SqlContext } from './statement'
 import type { WriteTarget } from './statement-target'
 
 /** Commits as lists of statements; `null` where the lease does not hold. */
@@ -18,7 +16,8 @@ export function createCommitLists(context: SqlContext) {
   return {
     async sendOne(target: WriteTarget, commit: RunCommit): Promise<CommitAnswer | null> {
       const { queries, childAnswers } = bindCommit(statements, commit)
-      return readAnswer(commit, await writeLocked(target, [commit.lease.runId], queries), childAnswers)
+      const touched = { runIds: [commit.lease.runId], keys: keyedChildren(commit) }
+      return readAnswer(commit, await writeLocked(target, touched, queries), childAnswers)
     },
     /** Of many runs in one list. */
     async sendTogether(target: WriteTarget, commits: readonly RunCommit[]): Promise<(CommitAnswer | null)[]> {
@@ -46,11 +45,7 @@ function bindCommit(statements: CommitStatements, commit: RunCommit): BoundCommi
   const { lease, commitNo, events, consumedSignals } = commit
   const { runId, epoch, token, leaderEpoch } = lease
   const values = { runId, epoch, token, leaderEpoch, commitNo }
-  const children = childSteps(commit).flatMap(({ child }) => (child === null ? [] : [child]))
-  const queries = children.sort(byKey).flatMap((child, index) => {
-    const firstId = index === 0 ? null : (children[0]?.id ?? null)
-    return bindNewRun(statements.child, child, { extra: values, firstId })
-  })
+  const queries = bindChildren(statements.children, commit, values)
   const childAnswers: number[] = []
   for (const step of commit.steps) {
     if (step.child !== null) childAnswers.push(queries.length)
@@ -64,8 +59,6 @@ function bindCommit(statements: CommitStatements, commit: RunCommit): BoundCommi
   queries.push(...bindOutcome(statements, commit, values))
   return { queries, childAnswers }
 }
-
-type LeaseValues = Readonly<Record<LeaseName, SqlValue>>
 
 function bindStep(statements: CommitStatements, step: StepWrite, lease: LeaseValues): CompiledQuery {
   const { child } = step
@@ -89,7 +82,7 @@ function bindOutcome(statements: CommitStatements, commit: RunCommit, lease: Lea
   return [
     ...bindEvents({ statement: eventUnlessCancelled, events: outcome.events, after, values: lease }),
     ...bindEvents({ statement: eventIfCancelled, events: outcome.eventsIfCancelled, after, values: lease }),
-    (endsAnyway(outcome.kind) ? statements.wakeParent : statements.wakeParentIfCancelled).bind(lease),
+    (endsAnyway(outcome.kind) ? statements.wakeParents : statements.wakeParentsIfCancelled).bind(lease),
     statements.leave[outcome.kind].bind(values),
   ]
 }
@@ -106,10 +99,6 @@ function readAnswer(commit: RunCommit, results: readonly Rows[], childAnswers: r
     row,
     steps.map((step, index) => idIn(results[childAnswers[index] ?? -1]?.[0]?.['output'], step)),
   )
-}
-
-export function childSteps(commit: RunCommit): readonly StepWrite[] {
-  return commit.steps.filter((step) => step.child !== null)
 }
 
 /** The run of a step with a child: the one that was created, or the one that has its key. */

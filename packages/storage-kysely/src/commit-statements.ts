@@ -12,12 +12,11 @@ import {
   type StepName,
 } from './commit-columns'
 import { holds } from './fences'
-import { newRunStatements } from './new-run'
+import { type ChildName, childStatements } from './commit-children'
 import { OUTCOMES, type OutcomeName } from './outcomes'
-import { eventStatement, wakeParentStatement } from './run-events'
+import { eventStatement, wakeParentsStatement } from './run-events'
 import { assignments, namesOf, and, list, type Sql, type SqlContext, type Statement, statement } from './statement'
 
-type ChildName = 'childId' | 'childTenant' | 'childJob' | 'childKey'
 export type CommitStatements = ReturnType<typeof commitStatements>
 
 type Parameter<TName extends string> = (name: TName) => Sql
@@ -40,9 +39,9 @@ export function commitStatements(context: SqlContext) {
   const unflagged = (p: Parameter<LeaseName>): Sql => and(guard(p), sql`r.cancel_requested_at is null`)
   const kinds = Object.keys(OUTCOMES) as Outcome['kind'][]
   return {
+    children: childStatements(context, guard),
     step: stepStatement(context, guard, (p) => p('output')),
     childStep: stepStatement<ChildName>(context, guard, (p) => childOutput(context, p)),
-    child: newRunStatements<LeaseName>(context, { guard }),
     log: statement<LogName | LeaseName>(context, (p) => {
       const columns = logColumns(p)
       return sql`insert into ${tables.logs} (${namesOf(columns)}) select ${list(...Object.values(columns))}
@@ -58,8 +57,8 @@ export function commitStatements(context: SqlContext) {
           and position in (select value from ${dialect.listOf(p('positions'), 'integer')})
           and exists (select 1 from ${tables.runs} as r where ${guard(p)})`,
     ),
-    wakeParent: wakeParentStatement<LeaseName>(context, guard),
-    wakeParentIfCancelled: wakeParentStatement<LeaseName>(context, flagged),
+    wakeParents: wakeParentsStatement<LeaseName>(context, guard),
+    wakeParentsIfCancelled: wakeParentsStatement<LeaseName>(context, flagged),
     keep: keepStatement(context, guard),
     leave: Object.fromEntries(kinds.map((kind) => [kind, leaveStatement(context, guard, kind)])) as Record<
       Outcome['kind'],

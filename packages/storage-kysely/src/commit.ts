@@ -1,6 +1,7 @@
 import { type CommitAnswer, ConflictError, type RunCommit, StorageError } from '@coji/durably-core'
 import { sql } from 'kysely'
-import { childSteps, createCommitLists, idIn } from './commit-list'
+import { childSteps, createsRuns } from './commit-children'
+import { createCommitLists, idIn } from './commit-list'
 import { kept } from './commit-values'
 import { isConstraintError } from './driver-errors'
 import type { FindConflict } from './enqueue'
@@ -42,7 +43,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
     const group = new Map<string, RunCommit>()
     for (const commit of commits) {
       const { runId } = commit.lease
-      if (childSteps(commit).length === 0 && !group.has(runId)) group.set(runId, commit)
+      if (!createsRuns(commit) && !group.has(runId)) group.set(runId, commit)
     }
     const grouped = [...group.values()]
     const answers = new Map<RunCommit, CommitAnswer | null>()

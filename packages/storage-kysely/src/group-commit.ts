@@ -13,7 +13,6 @@ import { holds } from './fences'
 import { OUTCOMES } from './outcomes'
 import { lockedRuns } from './row-locks'
 import { type Row, rowsOf, valueOf } from './row-sets'
-import { wakeChanges } from './run-events'
 import {
   assignments,
   list,
@@ -25,6 +24,7 @@ import {
   statement,
 } from './statement'
 import type { WriteTarget } from './statement-target'
+import { awaitersOf, wokenByChildren } from './woken'
 
 type GroupCommit = (target: WriteTarget, commits: readonly RunCommit[]) => Promise<readonly (CommitAnswer | null)[]>
 
@@ -119,7 +119,10 @@ const RUN_VALUES = [
   'eventCount',
   'cancelledEventCount',
 ] as const
-const OUTCOME_VALUES = ['output', 'error', 'errorDetail', 'delayMs', 'waitingFor', 'wakesSeen', 'awaited'] as const
+const OUTCOME_VALUES = [
+  ...(['output', 'error', 'errorDetail', 'delayMs', 'waitingFor'] as const),
+  ...(['wakesSeen', 'wakesWanted', 'restMs', 'awaited'] as const),
+]
 const STEP_VALUES = [
   'place',
   ...([
@@ -157,8 +160,8 @@ function heldRuns(context: SqlContext, commits: Sql, parts: ReadonlySet<Part>): 
   const { tables, dialect, fences } = context
   const names = [...COMMIT_VALUES, ...RUN_VALUES, ...OUTCOME_VALUES]
   const value = valueOf(context, 'c')
-  const parents = sql`union select r.parent_run_id from c join ${tables.runs} as r on r.id = c."runId"
-    where c.outcome is not null and r.parent_run_id is not null`
+  const parents = sql`union select w.id from c join ${tables.runs} as r on r.id = c."runId"
+    cross join lateral (${awaitersOf(context)}) as w where c.outcome is not null`
   const ids = sql`select "runId" as id from c ${parts.has('outcomes') ? parents : sql``}`
   const fence = holds(fences, dialect, {
     runId: value('runId'),
@@ -171,7 +174,7 @@ function heldRuns(context: SqlContext, commits: Sql, parts: ReadonlySet<Part>): 
     sql`c as materialized (select * from ${rowsOf(context, commits, names)})`,
     lockedRuns(context, ids),
     sql`held as materialized (
-      select c.*, r.id, r.lease_epoch, r.claim_token, r.last_event_sequence, r.parent_run_id,
+      select c.*, r.id, r.lease_epoch, r.claim_token, r.last_event_sequence, r.parent_run_id, r.also_awaited_by,
         r.cancel_requested_at is not null as is_flagged
       from c join locked as r on ${fence})`,
   ]
@@ -226,10 +229,10 @@ function changeWrite(context: SqlContext, parts: ReadonlySet<Part>): Sql {
       update ${tables.runs} as r set ${assignments(changes)} from held as h where r.id = h.id
       returning h.n, r.status, r.last_event_sequence, r.wakes, r.cancel_requested_at)`
   }
-  const endings = sql`h.is_flagged or h.outcome in (${list(...ENDING.map((kind) => sql.lit(kind)))})`
+  const endings = sql`r.is_flagged or r.outcome in (${list(...ENDING.map((kind) => sql.lit(kind)))})`
   return sql`woken as materialized (
-      select h.parent_run_id as id, count(*) as wakes from held as h
-      where h.parent_run_id is not null and h.outcome is not null and (${endings}) group by h.parent_run_id),
+      select w.id, count(*) as wakes from held as r cross join lateral (${awaitersOf(context)}) as w
+      where r.outcome is not null and (${endings}) group by w.id),
     h as materialized (
       select coalesce(held.id, woken.id) as id, held."runId", woken.wakes as woken, ${commitColumns('held')}
       from held full join woken on woken.id = held.id),
@@ -253,7 +256,7 @@ function commitChanges(context: SqlContext, parts: ReadonlySet<Part>): Readonly<
   const keep = keepChanges(context, value)
   if (!parts.has('outcomes')) return keep
   const waitsEnd = waitsOf(context, parts)
-  const byKind = KINDS.map((kind) => [kind, leaveChanges(context, { kind, value, waitsEnd })] as const)
+  const byKind = KINDS.map((kind) => [kind, leaveChanges(context, { kind, value, waitsEnd, wakes: WAKES })] as const)
   const columns = new Set([...Object.keys(keep), ...byKind.flatMap(([, changes]) => Object.keys(changes))])
   const changeOf = (column: string) => {
     const leave = byKind.map(
@@ -274,11 +277,12 @@ function waitsOf({ tables, dialect }: SqlContext, parts: ReadonlySet<Part>): Sql
     union all select w.due_at from written as w where ${isAwaited}`
 }
 
-/** A run that is only woken changes as every woken run does; one that commits as well does not sleep over it. */
+const WAKES = sql`(r.wakes + coalesce(h.woken, 0))`
+
+/** A run that is only woken changes as every woken run does; one that commits as well counts it. */
 function withWakes(context: SqlContext, changes: Readonly<Record<string, Sql>>): Readonly<Record<string, Sql>> {
-  const woken = wakeChanges(context, 'r', sql`coalesce(h.woken, 0)`)
-  const unlessWoken = sql`case when h.woken > 0 and h.outcome = 'suspend' then r.created_at else ${changes['available_at']} end`
-  const both = { ...changes, available_at: unlessWoken, wakes: woken['wakes'] }
+  const woken = wokenByChildren(context, 'r', sql`coalesce(h.woken, 0)`)
+  const both = { ...changes, wakes: WAKES }
   const names = new Set([...Object.keys(both), ...Object.keys(woken)])
   const change = (name: string) => {
     const unchanged = sql.ref(`r.${name}`)

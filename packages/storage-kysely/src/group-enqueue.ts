@@ -14,22 +14,14 @@ const EVENT_VALUES = ['id', 'seq', 'type', 'payload'] as const
 
 /** For Postgres: any number of runs, with their labels and events, in one statement. */
 export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
-  const create = statement<'runs' | 'labels' | 'events'>(context, (p) => createRuns(context, p))
+  const { dialect } = context
+  const create = statement<GroupName>(context, (p) => {
+    const created = createdRuns(context, p, sql`true`)
+    return sql`with ${created} select ${dialect.columns('runs', 'c')} from created as c`
+  })
 
   return async function groupEnqueue(target, runs) {
-    const labels = runs.flatMap(({ id, labels: own }) =>
-      Object.entries(own).map(([labelName, labelValue]): Row => ({ id, labelName, labelValue })),
-    )
-    const events = runs.flatMap((run) =>
-      run.events.map(({ type, payload }, index): Row => ({ id: run.id, seq: index + 1, type, payload })),
-    )
-    const [rows = []] = await target.write([
-      create.bind({
-        runs: JSON.stringify(runs.map((run, n) => ({ n, ...newRunValues(run) }))),
-        labels: JSON.stringify(labels),
-        events: JSON.stringify(events),
-      }),
-    ])
+    const [rows = []] = await target.write([create.bind(groupValues(runs))])
     const created = new Map(rows.map((row) => [row['id'], row]))
     return runs.map((run) => {
       const row = created.get(run.id)
@@ -38,20 +30,36 @@ export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
   }
 }
 
-function createRuns(context: SqlContext, p: (name: 'runs' | 'labels' | 'events') => Sql): Sql {
+export type GroupName = 'runs' | 'labels' | 'events'
+
+export function groupValues(runs: readonly NewRun[]): Record<GroupName, string> {
+  const labels = runs.flatMap(({ id, labels: own }) =>
+    Object.entries(own).map(([labelName, labelValue]): Row => ({ id, labelName, labelValue })),
+  )
+  const events = runs.flatMap((run) =>
+    run.events.map(({ type, payload }, index): Row => ({ id: run.id, seq: index + 1, type, payload })),
+  )
+  return {
+    runs: JSON.stringify(runs.map((run, n) => ({ n, ...newRunValues(run) }))),
+    labels: JSON.stringify(labels),
+    events: JSON.stringify(events),
+  }
+}
+
+/** `created`: the runs that were not there yet, if the condition holds. */
+export function createdRuns(context: SqlContext, p: (name: GroupName) => Sql, condition: Sql): Sql {
   const { tables, dialect } = context
   const columns = newRunColumns(context, valueOf(context, 't'), dialect.now)
-  return sql`with created as (
+  return sql`created as (
       insert into ${tables.runs} (${namesOf(columns)}) select ${list(...Object.values(columns))}
-      from ${rowsOf(context, p('runs'), NEW_RUN_VALUES)} order by t.n on conflict do nothing returning *),
+      from ${rowsOf(context, p('runs'), NEW_RUN_VALUES)} where ${condition} order by t.n on conflict do nothing returning *),
     labelled as (
       insert into ${tables.run_labels} (run_id, name, value) select c.id, t."labelName", t."labelValue"
       from ${rowsOf(context, p('labels'), LABEL_VALUES)} join created as c on c.id = t.id),
     told as (
       insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
       select c.id, t.seq, t.type, ${valueOf(context, 't')('payload')}, ${dialect.now}
-      from ${rowsOf(context, p('events'), EVENT_VALUES)} join created as c on c.id = t.id)
-    select ${dialect.columns('runs', 'c')} from created as c`
+      from ${rowsOf(context, p('events'), EVENT_VALUES)} join created as c on c.id = t.id)`
 }
 
 const NEW_RUN_VALUES = [

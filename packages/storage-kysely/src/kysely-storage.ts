@@ -12,6 +12,7 @@ import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kyse
 import { createClaim } from './claim'
 import { createCommand } from './commands'
 import { createCommit } from './commit'
+import { createsRuns } from './commit-children'
 import { dialectOf } from './dialect-of'
 import { type DurabilityReport, reportDurability } from './durability'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
@@ -247,9 +248,7 @@ function tellers(watchers: Watchers) {
     },
     left<T>(answer: T, commits: readonly RunCommit[]): T {
       watchers.noteChanged(commits.map(({ lease }) => lease.runId))
-      const hasLeft = commits.some(
-        ({ outcome, steps }) => outcome !== null || steps.some(({ child }) => child !== null),
-      )
+      const hasLeft = commits.some((commit) => commit.outcome !== null || createsRuns(commit))
       if (hasLeft) watchers.noteDue()
       return answer
     },

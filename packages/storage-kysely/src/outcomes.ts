@@ -3,17 +3,24 @@ import { sql } from 'kysely'
 import type { SqlDialect } from './dialect'
 import type { Sql, SqlValue } from './statement'
 import { toJson } from './rows'
+import { wokenAt } from './woken'
 
 type OutcomeKind = Outcome['kind']
 
 /** The values an outcome brings. Each kind uses those it needs; the rest is `null`. */
-export type OutcomeName = 'output' | 'error' | 'errorDetail' | 'delayMs' | 'waitingFor' | 'wakesSeen' | 'awaited'
+export type OutcomeName = 'output' | 'error' | 'errorDetail' | 'delayMs' | 'waitingFor' | SuspendName
 
-/** What the rules are made from: the values of the outcome, and the instants at which the waits of the run `r` end. */
+type SuspendName = 'wakesSeen' | 'wakesWanted' | 'restMs' | 'awaited'
+
+/** What the rules are made from. */
 interface OutcomeTerms {
   readonly dialect: SqlDialect
+  /** The values of the outcome. */
   readonly value: (name: OutcomeName) => Sql
+  /** The instants at which the waits of the run `r` end. */
   readonly waitsEnd: Sql
+  /** How often it was woken, the write itself included. */
+  readonly wakes: Sql
 }
 
 interface OutcomeRule {
@@ -48,9 +55,11 @@ export const OUTCOMES: Readonly<Record<OutcomeKind, OutcomeRule>> = {
   },
   suspend: {
     status: 'pending',
-    sets: ({ value, waitsEnd }) => ({
-      waiting_for: value('waitingFor'),
-      available_at: sql`case when r.wakes <> ${value('wakesSeen')} then r.created_at else ${earliest(waitsEnd)} end`,
+    sets: (terms) => ({
+      waiting_for: terms.value('waitingFor'),
+      available_at: suspendedUntil(terms),
+      wakes_wanted: terms.value('wakesWanted'),
+      rest_until: restEnd(terms),
     }),
   },
   release: { status: 'pending', sets: () => ({ available_at: sql`r.created_at`, waiting_for: sql`null` }) },
@@ -61,6 +70,21 @@ function noLaterThanDeadline(instant: Sql, least: (a: Sql, b: Sql) => Sql): Sql 
   return sql`case when r.deadline_at is null then ${instant} else ${least(instant, sql`r.deadline_at`)} end`
 }
 
+function restEnd({ dialect, value }: OutcomeTerms): Sql {
+  return sql`case when ${value('restMs')} <> 0 then ${dialect.nowPlus(value('restMs'))} end`
+}
+
+function suspendedUntil(terms: OutcomeTerms): Sql {
+  const { dialect, value, waitsEnd, wakes } = terms
+  const end = earliest(waitsEnd)
+  const seen = value('wakesSeen')
+  const rested = wokenAt(dialect, {
+    ...{ createdAt: sql`r.created_at`, availableAt: end, wakes },
+    ...{ wakesWanted: value('wakesWanted'), restUntil: restEnd(terms) },
+  })
+  return sql`case when ${wakes} = ${seen} then ${end} when r.last_signal > ${seen} then r.created_at else ${rested} end`
+}
+
 /** Of the waits and the deadline; `null` without any. */
 function earliest(waitsEnd: Sql): Sql {
   return sql`(select min(w.due_at) from (${waitsEnd} union all select r.deadline_at) as w)`
@@ -69,7 +93,7 @@ function earliest(waitsEnd: Sql): Sql {
 export function outcomeValues(outcome: Outcome | null): Record<OutcomeName, SqlValue> {
   const values: Record<OutcomeName, SqlValue> = {
     ...{ output: null, error: null, errorDetail: null, delayMs: null, waitingFor: null, wakesSeen: null },
-    awaited: '[]',
+    ...{ wakesWanted: null, restMs: null, awaited: '[]' },
   }
   switch (outcome?.kind) {
     case 'complete':
@@ -82,8 +106,9 @@ export function outcomeValues(outcome: Outcome | null): Record<OutcomeName, SqlV
       return { ...values, error, errorDetail: toJson(detail), delayMs }
     }
     case 'suspend': {
-      const { steps, wakesSeen } = outcome
-      return { ...values, waitingFor: toJson({ kind: 'steps', steps }), wakesSeen, awaited: JSON.stringify(steps) }
+      const { steps, wakesSeen, wakesWanted, restMs } = outcome
+      const waitingFor = toJson({ kind: 'steps', steps })
+      return { ...values, waitingFor, wakesSeen, wakesWanted, restMs, awaited: JSON.stringify(steps) }
     }
     case 'park':
       return { ...values, waitingFor: toJson({ kind: 'unpark', reason: outcome.reason }) }

@@ -4,7 +4,7 @@ import type { Executor } from './executor'
 import { LeasesAhead } from './leases-ahead'
 import { createWriteLocked } from './row-locks'
 import { runColumns, toJson, toRun } from './rows'
-import { bindEvents, eventStatement, wakeParentStatement } from './run-events'
+import { bindEvents, eventStatement, wakeParentsStatement } from './run-events'
 import { and, runsBy, type Sql, type SqlContext, statement } from './statement'
 
 export type Recover = (executor: Executor, params: RecoverParams) => Promise<readonly RunRecord[]>
@@ -21,7 +21,7 @@ export function createRecover(context: SqlContext, monotonic: () => number): Rec
     and(sql`r.id = ${p('runId')}`, fences['recover.status'](), fences['recover.unchanged'](p('version')))
   const find = findStatements(context)
   const event = eventStatement<SeenName>(context, guard)
-  const wakeParent = wakeParentStatement<SeenName>(context, guard)
+  const wakeParents = wakeParentsStatement<SeenName>(context, guard)
   const take = takeStatement(context, guard)
   const writeLocked = createWriteLocked(context)
   const ahead = new LeasesAhead(monotonic)
@@ -31,7 +31,7 @@ export function createRecover(context: SqlContext, monotonic: () => number): Rec
     const values = { runId: run.id, version: run.version }
     return [
       ...bindEvents({ statement: event, events, after: 0, values }),
-      ...(status === 'pending' ? [] : [wakeParent.bind(values)]),
+      ...(status === 'pending' ? [] : [wakeParents.bind(values)]),
       take.bind({
         ...values,
         ...{ status, crashCount, delayMs },
@@ -54,7 +54,7 @@ export function createRecover(context: SqlContext, monotonic: () => number): Rec
     const found = [...expired].sort((a, b) => (String(a['id']) < String(b['id']) ? -1 : 1))
     const lists = found.map((row) => bind({ ...toRun(row), isBesideSuspect: row['is_beside_suspect'] === 1 }, params))
     const runIds = found.map((row) => String(row['id']))
-    const results = await writeLocked(executor, runIds, lists.flat())
+    const results = await writeLocked(executor, { runIds }, lists.flat())
     let end = 0
     return lists.flatMap((list) => {
       end += list.length

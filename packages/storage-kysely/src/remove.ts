@@ -6,6 +6,7 @@ import { isOfJobs } from './reads'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
 import { and, compileQuery, runsBy, type Sql, type SqlContext, type Statement, statement } from './statement'
+import { awaitersOf } from './woken'
 
 type Parameter<TName extends string> = (name: TName) => Sql
 
@@ -33,8 +34,8 @@ export function removeStatements<TName extends string>(
 }
 
 /** The run that created `r`. */
-function parentOf({ tables }: SqlContext): Sql {
-  return sql`select 1 from ${tables.runs} as parent where parent.id = r.parent_run_id`
+function awaiterOf(context: SqlContext): Sql {
+  return sql`select 1 from ${context.tables.runs} as parent where parent.id in (${awaitersOf(context)})`
 }
 
 export type Purge = (executor: Executor, params: PurgeParams) => Promise<number>
@@ -48,7 +49,7 @@ export function createPurge(context: SqlContext): Purge {
   const remove = removeStatements<'runs'>(
     context,
     (p) => sql`r.id in (select ${seenId} from ${dialect.rowsOf(p('runs'))} as seen)
-      and ${fences['remove.status']()} and ${fences['purge.unneeded'](parentOf(context))} and exists (select 1 from ${dialect.rowsOf(p('runs'))} as seen
+      and ${fences['remove.status']()} and ${fences['purge.unneeded'](awaiterOf(context))} and exists (select 1 from ${dialect.rowsOf(p('runs'))} as seen
         where ${seenId} = r.id and ${fences['purge.unchanged'](seenVersion)})`,
   )
 
@@ -61,7 +62,7 @@ export function createPurge(context: SqlContext): Purge {
     const runIds = found.map((row) => String(row['id']))
     const results = await writeLocked(
       executor,
-      runIds,
+      { runIds },
       remove.map((one) => one.bind({ runs })),
     )
     return results.at(-1)?.length ?? 0
@@ -83,7 +84,7 @@ export function createPurge(context: SqlContext): Purge {
     const ended = runsBy(context, 'finished')
     const newest = sql`r.id not in (select r.id from ${ended} where ${and(...scope)}
       order by r.finished_at desc, r.id desc limit ${keepNewest ?? 0})`
-    const needed = fences['purge.unneeded'](parentOf(context))
+    const needed = fences['purge.unneeded'](awaiterOf(context))
     return sql`select r.id, r.version from ${ended} where ${and(...scope, ...age, newest, needed)}
       order by r.finished_at, r.id limit ${limit}`
   }

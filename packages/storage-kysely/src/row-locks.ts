@@ -1,31 +1,48 @@
+import type { NewRun } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { list, type Sql, type SqlContext, statement } from './statement'
 import type { WriteTarget } from './statement-target'
+import { awaitersOf } from './woken'
+
+/** Runs by their ids, and those that have a key. */
+interface Touched {
+  readonly runIds: readonly string[]
+  readonly keys?: readonly Pick<NewRun, 'tenant' | 'jobName' | 'idempotencyKey'>[]
+}
 
 /** Sends a list while nobody else can change these runs, nor the runs that wait for them. */
-type WriteLocked = (
-  target: WriteTarget,
-  runIds: readonly string[],
-  list: readonly CompiledQuery[],
-) => Promise<readonly Rows[]>
+type WriteLocked = (target: WriteTarget, touched: Touched, list: readonly CompiledQuery[]) => Promise<readonly Rows[]>
 
 /**
  * On Postgres a guard that only reads does not keep a change out that commits a moment later, so the rows are locked
  * before any guard looks at them. On SQLite the first write has locked the database.
  */
 export function createWriteLocked(context: SqlContext): WriteLocked {
-  if (context.dialect.name === 'sqlite') return (target, _runIds, queries) => target.write(queries)
+  const lock = createLock(context)
+  return async (target, touched, queries) => {
+    const locks = lock(touched)
+    const results = await target.write([...locks, ...queries])
+    return locks.length === 0 ? results : results.slice(locks.length)
+  }
+}
+
+/** What locks them, and the runs that wait for them. */
+export function createLock(context: SqlContext): (touched: Touched) => readonly CompiledQuery[] {
+  if (context.dialect.name === 'sqlite') return () => []
   const { tables, dialect } = context
-  const lock = statement<'runIds'>(context, (p) => {
+  const key = (index: number) => dialect.field(sql`k.value`, index, 'text')
+  const lock = statement<'runIds' | 'keys'>(context, (p) => {
     const ids = dialect.listOf(p('runIds'))
-    const touched = sql`select value as id from ${ids} union select r.parent_run_id from ${tables.runs} as r
-      where r.id in (select value from ${ids}) and r.parent_run_id is not null`
+    const touched = sql`select value as id from ${ids} union select w.id from ${tables.runs} as r
+      cross join lateral (${awaitersOf(context)}) as w where r.id in (select value from ${ids})
+      union select r.id from ${dialect.rowsOf(p('keys'))} as k join ${tables.runs} as r on r.tenant = ${key(0)}
+        and r.job_name = ${key(1)} and r.idempotency_key = ${key(2)}`
     return sql`with ${lockedRuns(context, touched)} select id from locked`
   })
-  return async (target, runIds, queries) => {
-    const results = await target.write([lock.bind({ runIds: JSON.stringify(runIds) }), ...queries])
-    return results.slice(1)
+  return ({ runIds, keys = [] }) => {
+    const wanted = keys.map(({ tenant, jobName, idempotencyKey }) => [tenant, jobName, idempotencyKey])
+    return [lock.bind({ runIds: JSON.stringify(runIds), keys: JSON.stringify(wanted) })]
   }
 }
 
@@ -40,6 +57,7 @@ const LOCKED_COLUMNS = [
   'last_event_sequence',
   'cancel_requested_at',
   'parent_run_id',
+  'also_awaited_by',
 ]
 
 /**

@@ -69,6 +69,8 @@ function toRunCounters(row: RunRow) {
     leaderEpoch: row.leader_epoch,
     commitNo: row.commit_no,
     wakes: row.wakes,
+    wakesWanted: row.wakes_wanted,
+    restUntil: row.rest_until,
     lastEventSequence: row.last_event_sequence,
   }
 }
@@ -79,6 +81,7 @@ function toRunTimes(row: RunRow) {
     timeoutMs: row.timeout_ms,
     deadlineAt: row.deadline_at,
     parentRunId: row.parent_run_id,
+    alsoAwaitedBy: parse<readonly string[]>(row.also_awaited_by) ?? NO_IDS,
     scheduleId: row.schedule_id,
     scheduledFor: row.scheduled_for,
     heartbeatAt: row.heartbeat_at,
@@ -146,6 +149,7 @@ export function toJson(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value)
 }
 
+const NO_IDS: readonly string[] = Object.freeze([])
 const NO_LABELS: Readonly<Record<string, string>> = Object.freeze({})
 
 function parse<T>(text: string | null): T | null {

@@ -1,6 +1,7 @@
 import type { EventTemplate } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
 import { assignments, type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'
+import { wokenByChildren } from './woken'
 
 type EventName = 'offset' | 'type' | 'payload'
 
@@ -35,34 +36,20 @@ export function bindEvents<TName extends string>(params: BindEventsParams<TName>
 }
 
 /**
- * An ended run wakes the run that waits for it. `child` is a condition on the ending run `r`, still unchanged; the
- * parent is due at once if it is suspended for its steps.
+ * An ended run wakes those that wait for it. `child` is a condition on the ending run `r`, still unchanged; what is
+ * suspended for its steps goes on.
  */
-export function wakeParentStatement<TName extends string>(
+export function wakeParentsStatement<TName extends string>(
   context: SqlContext,
   child: (parameter: (name: TName) => Sql) => Sql,
 ): Statement<TName> {
-  const { tables } = context
+  const { tables, dialect } = context
   return statement<TName>(
     context,
-    (p) => sql`update ${tables.runs} as parent set ${assignments(wakeChanges(context, 'parent', sql`1`))}
-      where parent.id = (select r.parent_run_id from ${tables.runs} as r where ${child(p)})
-        and parent.finished_at is null returning id`,
+    (p) => sql`update ${tables.runs} as parent set ${assignments(wokenByChildren(context, 'parent', sql`1`))}
+      where parent.id in (
+        select r.parent_run_id from ${tables.runs} as r where ${child(p)}
+        union all select a.value from ${tables.runs} as r cross join ${dialect.listOf(sql`r.also_awaited_by`)} as a where ${child(p)})
+      and parent.finished_at is null returning id`,
   )
-}
-
-/** What changes on a run that has more signals or ended children than before. */
-export function wakeChanges(
-  { dialect }: Pick<SqlContext, 'dialect'>,
-  run: string,
-  by: Sql,
-): Readonly<Record<string, Sql>> {
-  const column = (name: string) => sql.ref(`${run}.${name}`)
-  const isSuspended = sql`${column('status')} = 'pending' and ${dialect.property(column('waiting_for'), 'kind')} = 'steps'`
-  return {
-    wakes: sql`${column('wakes')} + ${by}`,
-    version: sql`${column('version')} + 1`,
-    updated_at: dialect.now,
-    available_at: sql`case when ${isSuspended} then ${column('created_at')} else ${column('available_at')} end`,
-  }
 }

@@ -4,7 +4,8 @@ import type { Executor } from './executor'
 import type { Reads } from './reads'
 import { toSignal } from './rows'
 import { createWriteLocked } from './row-locks'
-import { bindEvents, eventStatement, wakeChanges } from './run-events'
+import { bindEvents, eventStatement } from './run-events'
+import { wokenBySignal } from './woken'
 import { and, assignments, type Sql, type SqlContext, statement } from './statement'
 
 type TargetName = 'runId' | 'tenant'
@@ -27,7 +28,7 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
   const event = eventStatement<TargetName>(context, arrived)
   const count = statement<TargetName | 'eventCount'>(
     context,
-    (p) => sql`update ${tables.runs} as r set ${assignments(wakeChanges(context, 'r', sql`1`))},
+    (p) => sql`update ${tables.runs} as r set ${assignments(wokenBySignal(context, 'r'))},
       last_event_sequence = r.last_event_sequence + ${p('eventCount')} where ${arrived(p)} returning wakes`,
   )
   const unread = statement<'runId'>(
@@ -59,15 +60,11 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
     async send(signal) {
       const { name, payload, dedupeKey, events } = signal
       const target = { runId: signal.runId, tenant: signal.tenant ?? null }
-      const results = await writeLocked(
-        executor,
-        [signal.runId],
-        [
-          insert.bind({ ...target, name, payload, dedupeKey }),
-          ...bindEvents({ statement: event, events, after: 0, values: target }),
-          count.bind({ ...target, eventCount: events.length }),
-        ],
-      )
+      const results = await writeLocked(executor, { runIds: [signal.runId] }, [
+        insert.bind({ ...target, name, payload, dedupeKey }),
+        ...bindEvents({ statement: event, events, after: 0, values: target }),
+        count.bind({ ...target, eventCount: events.length }),
+      ])
       const [row] = results.at(-1) ?? []
       return row === undefined ? whyNot(signal) : { kept: true, position: row['wakes'] as number }
     },

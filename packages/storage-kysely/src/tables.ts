@@ -37,11 +37,17 @@ export interface RunsTable {
   leader_epoch: number | null
   commit_no: number
   wakes: number
+  wakes_wanted: number
+  rest_until: string | null
+  /** The `wakes` of the last signal. */
+  last_signal: number
   last_event_sequence: number
   cancel_requested_at: string | null
   timeout_ms: number | null
   deadline_at: string | null
   parent_run_id: string | null
+  /** A list of ids. */
+  also_awaited_by: string | null
   schedule_id: string | null
   scheduled_for: string | null
   heartbeat_at: string | null

@@ -66,6 +66,7 @@ describe('migrate', () => {
     await storage.checkSchema()
     expect(raw().prepare('select version, min_reader from durably_schema_versions').all()).toEqual([
       { version: 1, min_reader: 1 },
+      { version: 2, min_reader: 1 },
     ])
   })
 
@@ -81,7 +82,7 @@ describe('migrate', () => {
   it('works with a newer schema that still allows this code', async () => {
     const storage = storageOn()
     await storage.migrate()
-    raw().exec(`insert into durably_schema_versions values (2, '2026-01-01T00:00:00.000Z', 1)`)
+    raw().exec(`insert into durably_schema_versions values (3, '2026-01-01T00:00:00.000Z', 1)`)
     await storage.checkSchema()
     await storage.migrate()
   })

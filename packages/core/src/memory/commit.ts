@@ -1,4 +1,4 @@
-import type { CommitAnswer, RunCommit, RunRecord, StepWrite } from '../storage'
+import type { CommitAnswer, NewRun, RunCommit, RunRecord, StepWrite } from '../storage'
 import { checkConflicts, enqueueOne } from './enqueue'
 import { mayCommit, wasApplied } from './fence'
 import { departure } from './leave'
@@ -35,6 +35,7 @@ function commitOne(memory: Memory, one: RunCommit): CommitAnswer {
 function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
   const { record } = entry
   for (const step of one.steps) writeStep(memory, entry, step)
+  for (const child of one.children) enqueueOne(memory, child)
   for (const log of one.logs) entry.addLog(frozenCopy({ ...log, runId: record.id }))
   if (one.consumedSignals.length > 0) {
     entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
@@ -48,8 +49,15 @@ function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
 
 function writeStep(memory: Memory, entry: RunEntry, step: StepWrite): void {
   const { id: runId, leaseEpoch } = entry.record
-  const output = step.child === null ? step.output : JSON.stringify(enqueueOne(memory, step.child).entry.record.id)
+  const output = step.child === null ? step.output : JSON.stringify(bear(memory, step.child))
   entry.steps.write(step, output, { runId, leaseEpoch, clock: memory.clock })
+}
+
+/** The child's id, or that of the run that has its key. */
+function bear(memory: Memory, child: NewRun): string {
+  const { entry, created } = enqueueOne(memory, child)
+  if (!created && child.parentRunId !== null) memory.table.awaitAlso(entry, child.parentRunId)
+  return entry.record.id
 }
 
 function progressOf({ clock }: Memory, record: RunRecord, one: RunCommit): RunChange {

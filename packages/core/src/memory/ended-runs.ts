@@ -1,11 +1,15 @@
 import { Row } from './row'
 import type { RunEntry } from './run-entry'
 
+/** A run that has not ended and waits for this one, or may come to. */
+type KeeperOf = (entry: RunEntry) => RunEntry | undefined
+
 /**
- * Ended runs in the order of ending, and which of them may be dropped, oldest first. A child stays with its parent until
- * that one has ended too: it may still ask for the output.
+ * Ended runs in the order of ending, and which of them may be dropped, oldest first. A child stays with those that wait
+ * for it until they have ended too: they may still ask for the output.
  */
 export class EndedRuns {
+  readonly #keeperOf: KeeperOf
   readonly #inOrder = new Row<RunEntry>({
     of: ({ endedPlace }) => endedPlace,
     set: (entry, place) => {
@@ -19,7 +23,11 @@ export class EndedRuns {
     },
   })
 
-  /** Those that are kept for a parent left out. */
+  constructor(keeperOf: KeeperOf) {
+    this.#keeperOf = keeperOf
+  }
+
+  /** Those that are kept for another run left out. */
   get droppableCount(): number {
     return this.#droppable.size
   }
@@ -32,19 +40,34 @@ export class EndedRuns {
     return this.#inOrder.forwards()
   }
 
-  add(entry: RunEntry, liveParent: RunEntry | undefined): void {
+  add(entry: RunEntry): void {
     this.#inOrder.insert(entry, endedBefore)
-    for (const child of entry.keptChildren ?? []) this.#droppable.append(child)
+    const kept = entry.keptChildren ?? []
     entry.keptChildren = null
-    if (liveParent === undefined) this.#droppable.append(entry)
-    else liveParent.keptChildren = (liveParent.keptChildren ?? new Set()).add(entry)
+    for (const child of kept) this.#keep(child)
+    this.#keep(entry)
+  }
+
+  /** One more run waits for an ended one. */
+  keepLonger(entry: RunEntry): void {
+    if (entry.keeper !== null) return
+    this.#droppable.remove(entry)
+    this.#keep(entry)
   }
 
   /** The run was removed, or goes on. */
-  forget(entry: RunEntry, parent: RunEntry | undefined): void {
-    parent?.keptChildren?.delete(entry)
+  forget(entry: RunEntry): void {
+    entry.keeper?.keptChildren?.delete(entry)
+    entry.keeper = null
     this.#inOrder.remove(entry)
     this.#droppable.remove(entry)
+  }
+
+  #keep(entry: RunEntry): void {
+    const keeper = this.#keeperOf(entry)
+    entry.keeper = keeper ?? null
+    if (keeper === undefined) this.#droppable.append(entry)
+    else keeper.keptChildren = (keeper.keptChildren ?? new Set()).add(entry)
   }
 }
 

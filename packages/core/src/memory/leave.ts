@@ -6,6 +6,7 @@ import { frozenCopy } from './memory'
 import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
 import type { RunChange } from './run-table'
+import { wokenAt } from './woken-at'
 
 export interface Departure {
   readonly change: RunChange
@@ -61,7 +62,7 @@ function changeOf(memory: Memory, entry: RunEntry, outcome: Outcome): RunChange 
 
 type WaitingOutcome = Extract<Outcome, { kind: 'retryLater' | 'suspend' | 'release' | 'park' }>
 
-function waitingChange({ clock }: Memory, { record, steps }: RunEntry, outcome: WaitingOutcome): RunChange {
+function waitingChange({ clock }: Memory, { record, steps, lastSignal }: RunEntry, outcome: WaitingOutcome): RunChange {
   const { deadlineAt, createdAt, attempt } = record
   switch (outcome.kind) {
     case 'retryLater':
@@ -73,10 +74,16 @@ function waitingChange({ clock }: Memory, { record, steps }: RunEntry, outcome: 
         errorDetail: frozenCopy(outcome.detail),
       }
     case 'suspend': {
-      const hasMissedWake = record.wakes !== outcome.wakesSeen
+      const { wakesSeen, wakesWanted, restMs } = outcome
+      const restUntil = restMs === 0 ? null : clock.in(restMs)
+      const dueAt = earliest([...steps.waitingDueAt(outcome.steps), deadlineAt])
+      const suspended = { createdAt, availableAt: dueAt, wakes: record.wakes, wakesWanted, restUntil }
       return {
         waitingFor: frozenCopy({ kind: 'steps', steps: Object.freeze([...outcome.steps]) }),
-        availableAt: hasMissedWake ? createdAt : earliest([...steps.waitingDueAt(outcome.steps), deadlineAt]),
+        availableAt:
+          record.wakes === wakesSeen ? dueAt : lastSignal > wakesSeen ? createdAt : wokenAt(suspended, clock.now()),
+        wakesWanted,
+        restUntil,
       }
     }
     case 'release':

@@ -1,4 +1,3 @@
-import { isEnded } from '../lifecycle'
 import type { PurgeParams } from '../storage'
 import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
@@ -21,10 +20,9 @@ export function purge(memory: Memory, params: PurgeParams): number {
   return purged.length
 }
 
-/** A parent that has not ended may still ask for its output. */
-function isNeeded({ table }: Memory, { record: { parentRunId } }: RunEntry): boolean {
-  const parent = parentRunId === null ? undefined : table.find(parentRunId)
-  return parent !== undefined && !isEnded(parent.record.status)
+/** A run that waits for it, and has not ended, may still ask for its output. */
+function isNeeded({ table }: Memory, entry: RunEntry): boolean {
+  return table.keeperOf(entry) !== undefined
 }
 
 /** Without looking at them. */

@@ -25,9 +25,13 @@ export class RunEntry implements HeapItem {
   record: RunRecord
   lease: LastLease | null = null
   signals: readonly SignalRecord[] = NONE
+  /** The `wakes` of the last signal. */
+  lastSignal = 0
   dedupeKeys: Set<string> | null = null
   /** Ended children that must not be dropped while this run may still ask for them. */
   keptChildren: Set<RunEntry> | null = null
+  /** The run on whose account this one, which has ended, is not dropped. */
+  keeper: RunEntry | null = null
   place: Place | null = null
   position = NOWHERE
   /** In the order of creation, of ending, and among those that may be dropped. */
@@ -142,11 +146,14 @@ const UNTOUCHED: RunRecord = {
   leaderEpoch: null,
   commitNo: 0,
   wakes: 0,
+  wakesWanted: 0,
+  restUntil: null,
   lastEventSequence: 0,
   cancelRequestedAt: null,
   timeoutMs: null,
   deadlineAt: null,
   parentRunId: null,
+  alsoAwaitedBy: Object.freeze([]),
   scheduleId: null,
   scheduledFor: null,
   heartbeatAt: null,

@@ -9,6 +9,7 @@ import type { Places } from './row'
 import type { Rules } from './rules'
 import { RunEntry } from './run-entry'
 import { StatusCounter } from './status-counts'
+import { wokenAt } from './woken-at'
 
 export type RunChange = Partial<
   Omit<RunRecord, 'id' | 'tenant' | 'jobName' | 'version' | 'updatedAt' | 'lastEventSequence'>
@@ -28,7 +29,7 @@ export class RunTable {
   readonly running = new Set<RunEntry>()
   readonly counts = new StatusCounter()
   readonly queue: ReadyQueue
-  readonly ended = new EndedRuns()
+  readonly ended = new EndedRuns((entry) => this.keeperOf(entry))
   readonly #byId = new Map<string, RunEntry>()
   readonly #byIdempotencyKey = new Map<string, RunEntry>()
   readonly #created = new Row<RunEntry>(CREATED)
@@ -69,14 +70,14 @@ export class RunTable {
     return entry
   }
 
-  /** The one way a run changes. Ending it wakes its parent in the same write. */
+  /** The one way a run changes. Ending it wakes those that wait for it in the same write. */
   change(entry: RunEntry, change: RunChange, events: readonly EventTemplate[]): RunRecord {
     const before = entry.record
     this.#append(entry, events)
     const after = this.touch(entry, change)
     this.#hint(after)
     if (!isEnded(before.status) && isEnded(after.status)) this.#finish(entry)
-    if (isEnded(before.status) && !isEnded(after.status)) this.ended.forget(entry, this.#parentOf(entry))
+    if (isEnded(before.status) && !isEnded(after.status)) this.ended.forget(entry)
     return after
   }
 
@@ -94,11 +95,36 @@ export class RunTable {
     return after
   }
 
-  /** One more signal or ended child: a run that is suspended for its steps goes on. */
-  wake(entry: RunEntry, events: readonly EventTemplate[]): RunRecord {
-    const { status, waitingFor, createdAt, wakes } = entry.record
-    const isSuspended = status === 'pending' && waitingFor?.kind === 'steps'
-    return this.change(entry, { wakes: wakes + 1, ...(isSuspended && { availableAt: createdAt }) }, events)
+  /** A run that is suspended for its steps goes on. */
+  wakeBySignal(entry: RunEntry, events: readonly EventTemplate[]): RunRecord {
+    const { createdAt, wakes } = entry.record
+    entry.lastSignal = wakes + 1
+    const change = { wakes: wakes + 1, ...(isSuspended(entry.record) && { availableAt: createdAt }) }
+    return this.change(entry, change, events)
+  }
+
+  /** One child less to wait for. */
+  #wakeByChild(entry: RunEntry): void {
+    const { record } = entry
+    const woken = { ...record, wakes: record.wakes + 1 }
+    const availableAt = isSuspended(record) ? wokenAt(woken, this.#options.clock.now()) : record.availableAt
+    this.change(entry, { wakes: woken.wakes, availableAt }, [])
+  }
+
+  /**
+   * Another run waits for this one from now on, as its parent does. One that has ended wakes nobody any more: it keeps
+   * those for whom it must stay.
+   */
+  awaitAlso(entry: RunEntry, runId: string): void {
+    const { parentRunId, alsoAwaitedBy, status } = entry.record
+    if (runId === parentRunId || alsoAwaitedBy.includes(runId)) return
+    const isWaiting = (id: string) => {
+      const other = this.#byId.get(id)
+      return other !== undefined && isLive(other)
+    }
+    const still = isEnded(status) ? alsoAwaitedBy.filter(isWaiting) : alsoAwaitedBy
+    this.change(entry, { alsoAwaitedBy: Object.freeze([...still, runId]) }, [])
+    if (isEnded(status)) this.ended.keepLonger(entry)
   }
 
   remove(entry: RunEntry): void {
@@ -109,7 +135,7 @@ export class RunTable {
     if (this.findByIdempotencyKey(record) === entry) this.#byIdempotencyKey.delete(idempotencyName(record))
     this.counts.remove(record)
     this.running.delete(entry)
-    this.ended.forget(entry, this.#parentOf(entry))
+    this.ended.forget(entry)
     this.#options.hints.noteChanged(record.id)
   }
 
@@ -125,15 +151,20 @@ export class RunTable {
   }
 
   #finish(entry: RunEntry): void {
-    const parent = this.#parentOf(entry)
-    const liveParent = parent === undefined || isEnded(parent.record.status) ? undefined : parent
-    if (liveParent !== undefined) this.wake(liveParent, [])
-    this.ended.add(entry, liveParent)
+    for (const parent of this.#parentsOf(entry)) if (isLive(parent)) this.#wakeByChild(parent)
+    this.ended.add(entry)
     this.#drop()
   }
 
-  #parentOf({ record }: RunEntry): RunEntry | undefined {
-    return record.parentRunId === null ? undefined : this.#byId.get(record.parentRunId)
+  /** One that waits for the run, or may come to, and has not ended. */
+  keeperOf(entry: RunEntry): RunEntry | undefined {
+    return this.#parentsOf(entry).find(isLive)
+  }
+
+  /** Those that wait for the run, or may come to. */
+  #parentsOf({ record: { parentRunId, alsoAwaitedBy } }: RunEntry): readonly RunEntry[] {
+    if (parentRunId === null && alsoAwaitedBy.length === 0) return NO_ENTRIES
+    return [parentRunId ?? '', ...alsoAwaitedBy].flatMap((id) => this.#byId.get(id) ?? [])
   }
 
   #drop(): void {
@@ -175,6 +206,16 @@ type KeyedRun = Pick<RunRecord, 'tenant' | 'jobName' | 'idempotencyKey'>
 
 function idempotencyName({ tenant, jobName, idempotencyKey }: KeyedRun): string {
   return JSON.stringify([tenant, jobName, idempotencyKey])
+}
+
+const NO_ENTRIES: readonly RunEntry[] = []
+
+function isLive({ record }: RunEntry): boolean {
+  return !isEnded(record.status)
+}
+
+function isSuspended({ status, waitingFor }: RunRecord): boolean {
+  return status === 'pending' && waitingFor?.kind === 'steps'
 }
 
 function isPlacedAlike(a: RunRecord, b: RunRecord): boolean {

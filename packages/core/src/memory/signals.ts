@@ -15,7 +15,7 @@ export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {
     entry.dedupeKeys ??= new Set()
     entry.dedupeKeys.add(dedupeKey)
   }
-  const { wakes: position } = table.wake(entry, signal.events)
+  const { wakes: position } = table.wakeBySignal(entry, signal.events)
   entry.signals = [...entry.signals, Object.freeze({ runId, position, name, payload, createdAt: clock.now() })]
   return { kept: true, position }
 }

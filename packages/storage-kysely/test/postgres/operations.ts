@@ -40,7 +40,7 @@ const NO_EVENTS = { events: [], eventsIfCancelled: [] } as const
 export const OUTCOMES = {
   complete: { kind: 'complete', output: '"done"', ...NO_EVENTS },
   fail: { kind: 'fail', ...FAILURE, ...NO_EVENTS },
-  suspend: { kind: 'suspend', steps: ['nap'], wakesSeen: 0, ...NO_EVENTS },
+  suspend: { kind: 'suspend', steps: ['nap'], wakesSeen: 0, wakesWanted: 1, restMs: 0, ...NO_EVENTS },
   retryLater: { kind: 'retryLater', delayMs: 60_000, ...FAILURE, ...NO_EVENTS },
   release: { kind: 'release', ...NO_EVENTS },
 } as const satisfies Record<string, Outcome>
@@ -66,7 +66,7 @@ function commitOf({ world, tag, commitNo }: Place, change: Partial<RunCommit> = 
     steps: [newStep({ id: `${tag}-step`, name: tag })],
     logs: [newLog(`${tag}-log`)],
     events: [template(tag)],
-    ...{ consumedSignals: [], outcome: null },
+    ...{ children: [], consumedSignals: [], outcome: null },
     ...change,
   }
 }

@@ -107,6 +107,7 @@ export function runCommit(
     currentStepIndex: null,
     progress: null,
     steps: [],
+    children: [],
     logs: [],
     events: [],
     consumedSignals: [],
@@ -136,7 +137,7 @@ const OUTCOMES: { readonly [K in OutcomeKind]: Extract<Outcome, { kind: K }> } =
   timeOut: { kind: 'timeOut', error: 'too slow', detail: DETAIL, ...NO_EVENTS },
   cancelled: { kind: 'cancelled', ...NO_EVENTS },
   retryLater: { kind: 'retryLater', delayMs: FAR_MS, error: 'not yet', detail: DETAIL, ...NO_EVENTS },
-  suspend: { kind: 'suspend', steps: ['nap'], wakesSeen: 0, ...NO_EVENTS },
+  suspend: { kind: 'suspend', steps: ['nap'], wakesSeen: 0, wakesWanted: 1, restMs: 0, ...NO_EVENTS },
   release: { kind: 'release', ...NO_EVENTS },
   park: { kind: 'park', reason: 'code changed', ...NO_EVENTS },
 }

@@ -1,6 +1,6 @@
 import type { CommandAnswer } from '../../storage'
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
-import { newRun, outcomeOf, stepWrite } from './builders'
+import { newId, newRun, outcomeOf, stepWrite } from './builders'
 import { casesOf } from './contract-case'
 import type { Holder } from './holder'
 import type { Kit } from './kit'
@@ -15,6 +15,19 @@ async function assertWoken(kit: Kit, parent: Holder, by: string): Promise<void> 
   const run = await kit.run(parent.id)
   assertMatches(run, { status: 'pending', wakes: 1, availableAt: run.createdAt }, `the parent after ${by}`)
   assertEqual(await kit.claimedIds({ jobs: ['parent'] }), [parent.id], `ids claimed after ${by}`)
+}
+
+/** A run of a key that nobody's parent made, and three suspended ones that wait for it. */
+async function awaitedChild(kit: Kit) {
+  const child = await kit.enqueue({ jobName: `shared-${newId()}`, idempotencyKey: 'k' })
+  const parents: Holder[] = []
+  for (let index = 0; index < 3; index++) {
+    const parent = await kit.start()
+    const asked = newRun({ jobName: child.jobName, idempotencyKey: 'k', parentRunId: parent.id })
+    await parent.leave('suspend', {}, { steps: [stepWrite({ child: asked })] })
+    parents.push(parent)
+  }
+  return { child, parents }
 }
 
 export const CHILD_CASES = casesOf('required', 'child runs', {
@@ -50,7 +63,130 @@ export const CHILD_CASES = casesOf('required', 'child runs', {
       outputs,
       'outputs of the rows',
     )
+    assertMatches(
+      await kit.run(known.id),
+      { status: 'pending', parentRunId: null, alsoAwaitedBy: [parent.id], payload: known.payload },
+      'the run that has the key',
+    )
+  },
+
+  'a run whose key several ask for is awaited by each of them once': async (kit) => {
+    const first = await kit.start()
+    const child = newRun({ jobName: 'child', idempotencyKey: 'k', parentRunId: first.id })
+    const keyed = (parent: Holder) => newRun({ jobName: 'child', idempotencyKey: 'k', parentRunId: parent.id })
+    await first.commit({ steps: [stepWrite({ child })] })
+    await first.commit({ steps: [stepWrite({ child: keyed(first) })] })
+    assertMatches(await kit.run(child.id), { parentRunId: first.id, alsoAwaitedBy: [] }, 'the child of one')
+    const others = [await kit.start(), await kit.start()]
+    for (const other of others) {
+      const answer = await other.commit({ steps: [stepWrite({ child: keyed(other) }), stepWrite()] })
+      assertEqual(answer.children, [child.id], 'children of the answer')
+      await other.commit({ steps: [stepWrite({ child: keyed(other) })] })
+    }
+    const { alsoAwaitedBy, version } = await kit.run(child.id)
+    assertEqual([...alsoAwaitedBy].sort(), others.map(({ id }) => id).sort(), 'runs that also wait for it')
+    const [listed] = await kit.storage.getRuns({ ids: [child.id] })
+    assertMatches(listed ?? null, { alsoAwaitedBy, version }, 'the child in a list')
+  },
+
+  'the end of a child wakes all that wait for it, whatever the end': async (kit) => {
+    for (const kind of ['complete', 'fail', 'timeOut', 'cancelled', 'retryLater'] as const) {
+      const { child, parents } = await awaitedChild(kit)
+      const held = await kit.hold({ jobs: [child.jobName] })
+      await held.leave(kind)
+      for (const parent of parents) {
+        const { wakes, availableAt, createdAt } = await kit.run(parent.id)
+        const expected = kind === 'retryLater' ? [0, null] : [1, createdAt]
+        assertEqual([wakes, availableAt], expected, `the parent after ${kind}`)
+      }
+    }
+  },
+
+  'a child that ends otherwise wakes all that wait for it': async (kit) => {
+    const cancelled = await awaitedChild(kit)
+    await kit.order('cancel', cancelled.child.id)
+    const failed = await awaitedChild(kit)
+    await kit.order('park', failed.child.id)
+    await kit.order('failParked', failed.child.id)
+    const crashed = await awaitedChild(kit)
+    await kit.hold({ jobs: [crashed.child.jobName], leaseMs: -1000 })
+    await kit.recover({ maxCrashes: 1 })
+    for (const { parents } of [cancelled, failed, crashed]) {
+      for (const parent of parents) {
+        const run = await kit.run(parent.id)
+        assertMatches(run, { wakes: 1, availableAt: run.createdAt }, 'a parent')
+      }
+    }
+  },
+
+  'those that wait are woken with others of one list': async (kit) => {
+    const { child, parents } = await awaitedChild(kit)
+    const held = await kit.hold({ jobs: [child.jobName] })
+    const [first] = parents
+    const own = await kit.start({ parentRunId: first?.id ?? '' })
+    await kit.storage.commit([held, own].map((one) => one.next({ outcome: outcomeOf('complete') })))
+    const wakes = await Promise.all(parents.map(async ({ id }) => (await kit.run(id)).wakes))
+    assertEqual(wakes, [2, 1, 1], 'wakes of the parents')
+  },
+
+  'who asks for a run that has ended is noted as well, and who has ended is not kept there': async (kit) => {
+    const jobName = 'shared'
+    const held = await kit.start({ jobName, idempotencyKey: 'k' })
+    await held.leave('complete')
+    const gone = await kit.start()
+    const ask = (parent: Holder) => {
+      const child = newRun({ jobName, idempotencyKey: 'k', parentRunId: parent.id })
+      return parent.commit({ steps: [stepWrite({ child })] })
+    }
+    await ask(gone)
+    assertMatches(await kit.run(held.id), { status: 'completed', alsoAwaitedBy: [gone.id] }, 'the run that has ended')
+    await gone.leave('complete')
+    const parent = await kit.start()
+    await ask(parent)
+    assertMatches(await kit.run(held.id), { alsoAwaitedBy: [parent.id] }, 'the run after that')
+  },
+
+  'a lost commit does not wait for the run that has the key': async (kit) => {
+    const known = await kit.enqueue({ jobName: 'child', idempotencyKey: 'k' })
+    const parent = await kit.start()
+    const child = newRun({ jobName: 'child', idempotencyKey: 'k', parentRunId: parent.id })
+    const lost = parent.next({ lease: { ...parent.lease, token: 'other' }, steps: [stepWrite({ child })] })
+    assertEqual(await parent.send(lost), { kept: false }, 'answer')
     assertEqual(await kit.run(known.id), known, 'the run that has the key')
+  },
+
+  'a commit can create many children beside its steps': async (kit) => {
+    const parent = await kit.start()
+    const labels = { customer: 'a' }
+    const children = Array.from({ length: 300 }, (_, n) =>
+      newRun({ jobName: 'child', parentRunId: parent.id, payload: String(n), labels }),
+    )
+    const last = newRun({ jobName: 'child', parentRunId: parent.id, priority: -1 })
+    const commit = parent.next({ children, steps: [stepWrite({ child: last }), stepWrite()] })
+    const answer = await parent.send(commit)
+    assertMatches(answer.kept ? answer : null, { children: [last.id] }, 'the answer')
+    assertEqual(await parent.send(commit), answer, 'answer to the second')
+    const ids = children.map(({ id }) => id)
+    const found = await kit.storage.getRuns({ parentRunId: parent.id, labels })
+    assertEqual(found.map(({ id }) => id).sort(), [...ids].sort(), 'ids of the children')
+    assertEqual(new Set(found.map(({ createdAt }) => createdAt)).size, 1, 'instants at which they were created')
+    const claimed = await kit.claim({ jobs: ['child'], limit: 400 })
+    assertEqual(
+      claimed.map(({ id, payload }) => [id, payload]),
+      [...children, last].map(({ id, payload }) => [id, payload]),
+      'runs claimed',
+    )
+  },
+
+  'a lost commit creates none of many children': async (kit) => {
+    const parent = await kit.start()
+    const children = [newRun({ parentRunId: parent.id }), newRun({ parentRunId: parent.id })]
+    const lost = parent.next({ lease: { ...parent.lease, token: 'other' }, children })
+    assertEqual(await parent.send(lost), { kept: false }, 'answer')
+    assertEqual(await kit.storage.getRuns({ parentRunId: parent.id }), [], 'children')
+    const steps = [stepWrite({ name: 'a' }), stepWrite({ name: 'a' })]
+    await assertRejects(parent.send(parent.next({ children, steps })), null, 'commit that cannot be written')
+    assertEqual(await kit.storage.getRuns({ parentRunId: parent.id }), [], 'children')
   },
 
   'children of one commit are due in the order of its steps, whatever their keys': async (kit) => {

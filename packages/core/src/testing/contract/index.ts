@@ -15,6 +15,7 @@ import { READ_CASES } from './reads'
 import { RECOVER_CASES } from './recover'
 import { RENEW_CASES } from './renew'
 import { REOPEN_CASES, SIGNAL_REOPEN_CASES, TRANSACTION_REOPEN_CASES } from './reopen'
+import { REST_CASES } from './rests'
 import { RETRY_WAIT_CASES } from './retry-waits'
 import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
@@ -37,6 +38,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...OUTCOME_CASES,
   ...STALE_CASES,
   ...CHILD_CASES,
+  ...REST_CASES,
   ...RENEW_CASES,
   ...RECOVER_CASES,
   ...SUSPECT_CASES,

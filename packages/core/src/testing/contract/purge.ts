@@ -1,7 +1,8 @@
 import type { PurgeParams } from '../../storage'
 import { assertEqual } from '../assert'
-import { FAR_MS, stepWrite } from './builders'
+import { FAR_MS, newRun, stepWrite } from './builders'
 import { casesOf } from './contract-case'
+import type { Holder } from './holder'
 import type { Kit } from './kit'
 
 const ALL: PurgeParams = { statuses: ['completed', 'failed', 'timed_out', 'cancelled'], limit: 100 }
@@ -142,6 +143,22 @@ export const PURGE_CASES = casesOf('required', 'purge', {
     await parent.leave('fail')
     await kit.order('retry', parent.id)
     assertEqual(await kit.storage.purge(ALL), 0, 'runs removed')
+  },
+
+  'a child stays as long as one of those that wait for it has not ended': async (kit) => {
+    const [first, second] = [await kit.start(), await kit.start()]
+    const child = (parent: Holder) => newRun({ jobName: 'shared', idempotencyKey: 'k', parentRunId: parent.id })
+    const {
+      children: [id = ''],
+    } = await first.commit({ steps: [stepWrite({ child: child(first) })] })
+    const held = await kit.hold({ jobs: ['shared'] })
+    await held.leave('complete')
+    await second.commit({ steps: [stepWrite({ child: child(second) })] })
+    await first.leave('complete')
+    assertEqual(await kit.storage.purge(ALL), 1, 'runs removed while the second runs')
+    assertEqual(await left(kit), [id, second.id].sort(), 'runs left')
+    await second.leave('complete')
+    assertEqual(await kit.storage.purge(ALL), 2, 'runs removed after the end of the second')
   },
 
   'a child whose parent is gone goes': async (kit) => {

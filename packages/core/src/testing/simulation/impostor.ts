@@ -23,7 +23,7 @@ const OUTCOMES: readonly [Outcome | null, ...(Outcome | null)[]] = [
   { kind: 'cancelled', ...LEAVING },
   { kind: 'release', ...LEAVING },
   { kind: 'retryLater', delayMs: 0, ...FAILURE, ...LEAVING },
-  { kind: 'suspend', steps: ['forged'], wakesSeen: 0, ...LEAVING },
+  { kind: 'suspend', steps: ['forged'], wakesSeen: 0, wakesWanted: 1, restMs: 0, ...LEAVING },
   { kind: 'park', reason: 'forged', ...LEAVING },
 ]
 
@@ -55,6 +55,7 @@ export function createImpostor({ world, wire, inner, model, witness }: ImpostorP
       currentStepIndex: 99,
       progress: { current: 99 },
       steps: [],
+      children: [],
       logs: [{ id: 'forged', stepName: null, level: 'info', message: 'forged', data: null, timestamp: '' }],
       events: [{ type: 'forged', payload: '{}' }],
       consumedSignals: [],

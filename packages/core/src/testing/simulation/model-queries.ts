@@ -65,9 +65,9 @@ export function purgeable(all: Runs, params: PurgeParams, now: number): ModelRun
     .filter((run) => (run.finishedAt ?? 0) < now - olderThanMs && !isNeeded(all, run))
 }
 
-/** The run that created it is still there and has not ended. */
-function isNeeded(all: Runs, { wanted }: ModelRun): boolean {
-  return all.get(wanted.parentRunId ?? '')?.finishedAt === null
+/** A run that waits for it is still there and has not ended. */
+function isNeeded(all: Runs, { wanted, alsoAwaitedBy }: ModelRun): boolean {
+  return [wanted.parentRunId ?? '', ...alsoAwaitedBy].some((id) => all.get(id)?.finishedAt === null)
 }
 
 export function countsOf(all: Runs, { tenant, jobNames }: CountQuery): StatusCounts {

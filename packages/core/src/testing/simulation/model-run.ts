@@ -33,6 +33,10 @@ export interface ModelRun {
   waitingFor: 'retry' | 'steps' | 'unpark' | null
   /** Signals kept and children ended so far. */
   wakes: number
+  wakesWanted: number
+  restUntil: number | null
+  lastSignal: number
+  readonly alsoAwaitedBy: Set<string>
   unread: readonly UnreadSignal[]
   readonly dedupeKeys: Set<string>
   slot: number | null
@@ -79,6 +83,10 @@ export function newModelRun(wanted: NewRun, now: number): ModelRun {
     availableAt: 'at' in wanted.start ? Date.parse(wanted.start.at) : now + Math.floor(wanted.start.afterMs),
     waitingFor: null,
     wakes: 0,
+    wakesWanted: 0,
+    restUntil: null,
+    lastSignal: 0,
+    alsoAwaitedBy: new Set(),
     unread: [],
     dedupeKeys: new Set(),
     slot: null,

@@ -16,7 +16,9 @@ import type {
   SignalAnswer,
   StepWrite,
 } from '../../storage'
-import { type Ending, type ModelRun, type ModelStep, newModelRun, textsOf, waitingRows } from './model-run'
+import { type Ending, type ModelRun, newModelRun, textsOf, waitingRows } from './model-run'
+import { applyContents, beginAnew, writeStep } from './model-writes'
+import { awaitAlso, suspendedUntil, wakeByChild, wakeBySignal } from './model-wakes'
 import { dueAfterLoss, lossOf } from './model-losses'
 import { checkAnswer, checkRepeated, checkRepeatedClaim } from './model-answers'
 import {
@@ -169,47 +171,29 @@ export class Model {
   }
 
   #apply(run: ModelRun, commit: RunCommit): void {
-    const { commitNo, steps, logs, events, outcome, progress, currentStepIndex, leaseMs, consumedSignals } = commit
-    const { hasProgressed } = commit
+    const { steps, children, outcome, leaseMs } = commit
     this.touched.add(run)
+    for (const child of children) this.#bear(child)
     for (const step of steps) this.#write(run, step)
-    for (const position of consumedSignals) {
-      const isUnread = run.unread.some((signal) => signal.position === position)
-      must(isUnread, () => `signal ${position} of ${run.wanted.id} was used up, and is not there`)
-      run.unread = run.unread.filter((signal) => signal.position !== position)
-    }
-    run.commitNo = commitNo
-    if (hasProgressed) run.crashes = 0
-    run.stepIndex = currentStepIndex ?? run.stepIndex
-    run.progress = progress === null ? run.progress : JSON.stringify(progress)
-    run.logs += logs.length
-    run.events.push(...textsOf(events))
+    applyContents(run, commit)
     if (outcome === null) run.leaseUntil = this.#now() + leaseMs
     else this.#leave(run, outcome)
   }
 
   #write(run: ModelRun, wanted: StepWrite): void {
-    const live = run.liveSteps.get(wanted.name)
-    const what = () => `step ${wanted.name} of ${run.wanted.id}`
-    must(live === undefined || live.id === wanted.id, () => `${what()} has two live rows`)
-    must(live?.status !== 'completed', () => `${what()} was written again after it completed`)
     const output = wanted.child === null ? wanted.output : JSON.stringify(this.#bear(wanted.child))
-    const step: ModelStep = { ...wanted, output, dueAt: live?.dueAt ?? this.#dueAt(wanted) }
-    if (step.status === 'failed') {
-      run.liveSteps.delete(step.name)
-      run.failedSteps.push(step)
-    } else run.liveSteps.set(step.name, step)
-  }
-
-  #dueAt({ due }: StepWrite): number | null {
-    if (due === null) return null
-    return 'at' in due ? Date.parse(due.at) : this.#now() + Math.floor(due.inMs)
+    writeStep(run, { ...wanted, output }, this.#now())
   }
 
   /** The child is created with the row of its step, or another run has its key. */
   #bear(child: NewRun): string {
     const there = this.runs.get(child.id) ?? holderOfKey(this.runs, child) ?? null
-    return there === null ? this.#add(newModelRun(child, this.#now())) : there.wanted.id
+    if (there === null) return this.#add(newModelRun(child, this.#now()))
+    const { id, parentRunId } = there.wanted
+    if (id !== child.id && child.parentRunId !== null && child.parentRunId !== parentRunId) {
+      if (awaitAlso(this.runs, there, child.parentRunId)) this.touched.add(there)
+    }
+    return id
   }
 
   #leave(run: ModelRun, outcome: Outcome): void {
@@ -243,7 +227,7 @@ export class Model {
       case 'suspend': {
         const awaited = waitingRows(run).filter(({ name }) => outcome.steps.includes(name))
         const end = earliest([...awaited.map((step) => step.dueAt), run.deadlineAt])
-        this.#wait(run, run.wakes === outcome.wakesSeen ? end : run.createdAt, outcome.events)
+        this.#wait(run, suspendedUntil(run, { outcome, end, now: this.#now() }), outcome.events)
         run.waitingFor = 'steps'
         break
       }
@@ -265,15 +249,12 @@ export class Model {
     run.events.push(...textsOf(events))
     const { wanted, output, error } = run
     this.endings.set(wanted.id, [...(this.endings.get(wanted.id) ?? []), { status, output, error }])
-    const parent = this.runs.get(wanted.parentRunId ?? '')
-    if (parent !== undefined && !ENDED.includes(parent.status)) this.#wake(parent, [])
-  }
-
-  #wake(run: ModelRun, events: RunCommit['events']): void {
-    this.touched.add(run)
-    run.wakes += 1
-    run.events.push(...textsOf(events))
-    if (run.status === 'pending' && run.waitingFor === 'steps') run.availableAt = run.createdAt
+    for (const id of [wanted.parentRunId ?? '', ...run.alsoAwaitedBy]) {
+      const parent = this.runs.get(id)
+      if (parent === undefined || ENDED.includes(parent.status)) continue
+      wakeByChild(parent, this.#now())
+      this.touched.add(parent)
+    }
   }
 
   #wait(run: ModelRun, availableAt: number | null, events: RunCommit['events']): void {
@@ -375,20 +356,14 @@ export class Model {
     mustEqual(answer.kept ? answer.position : answer.reason, expected, `answer to signal ${name} of ${runId}`)
     if (run === undefined || refusal !== null) return
     if (dedupeKey !== null) run.dedupeKeys.add(dedupeKey)
-    this.#wake(run, events)
+    this.touched.add(run)
+    run.events.push(...textsOf(events))
+    wakeBySignal(run)
     run.unread = [...run.unread, { position: run.wakes, name, payload }]
   }
 
   #retry(run: ModelRun, events: RunCommit['events']): void {
-    Object.assign(run, {
-      attemptBase: run.attempt,
-      attempt: run.attempt + 1,
-      epoch: run.epoch + 1,
-      token: '',
-      crashes: 0,
-    })
-    for (const { name } of waitingRows(run)) run.liveSteps.delete(name)
-    Object.assign(run, { output: null, error: null, deadlineAt: null, finishedAt: null, cancelAsked: false })
+    beginAnew(run)
     this.#wait(run, run.createdAt, events)
   }
 
