@@ -12,8 +12,10 @@ const TENANTS = ['', 't'] as const
 
 /** Runs come, end, come back and go, by a clock that is now and then set back, with ids in any order. */
 class World {
-  nowMs = Date.UTC(2026, 0, 1)
-  readonly storage: MemoryStorage = createMemoryStorage({ now: () => this.nowMs })
+  #nowMs = Date.UTC(2026, 0, 1)
+  /** As the storage has it, whose time goes on where the clock is set back. */
+  timeMs = this.#nowMs
+  readonly storage: MemoryStorage = createMemoryStorage({ now: () => this.#nowMs })
   readonly random: Random
 
   constructor(seed: number) {
@@ -21,7 +23,9 @@ class World {
   }
 
   async step(): Promise<void> {
-    this.nowMs += this.random.chance(0.05) ? -this.random.int(500) : this.random.int(3)
+    const passedMs = this.random.chance(0.05) ? -this.random.int(500) : this.random.int(3)
+    this.#nowMs += passedMs
+    this.timeMs += Math.max(0, passedMs)
     const what = this.random.weighted({ enqueue: 4, end: 4, retry: 1 })
     if (what === 'enqueue') await this.enqueue()
     else if (what === 'end') await this.command('cancel', ['pending'])
@@ -53,7 +57,7 @@ class World {
       limit: 1 + random.int(8),
       ...(random.chance(0.5) && { keepNewest: random.int(20) }),
       ...(random.chance(0.3) && { olderThanMs: random.int(300) - 50 }),
-      ...(random.chance(0.3) && { before: new Date(this.nowMs - random.int(300) + 50).toISOString() }),
+      ...(random.chance(0.3) && { before: new Date(this.timeMs - random.int(300) + 50).toISOString() }),
       ...(random.chance(0.3) && { tenant: random.pick(TENANTS) }),
     }
   }
@@ -63,7 +67,7 @@ class World {
     const all = await this.storage.getRuns({})
     const { keepNewest = 0, olderThanMs = Number.NaN, before = '9' } = params
     const isOld = ({ finishedAt }: RunRecord) =>
-      (finishedAt ?? '') < before && !(Date.parse(finishedAt ?? '') >= this.nowMs - olderThanMs)
+      (finishedAt ?? '') < before && !(Date.parse(finishedAt ?? '') >= this.timeMs - olderThanMs)
     const matching = all
       .filter(({ status, tenant }) => params.statuses.includes(status) && tenant === (params.tenant ?? tenant))
       .filter(({ finishedAt }) => finishedAt !== null)
