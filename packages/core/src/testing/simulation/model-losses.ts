@@ -2,9 +2,16 @@ import type { RunRecord } from '../../storage'
 import type { ModelRun } from './model-run'
 import { must } from './violation'
 
+/** Workers that hold a suspect: of those that are lost together, one is judged by what it held before. */
+export function ownersOfSuspects(runs: Iterable<ModelRun>): ReadonlySet<ModelRun['owner']> {
+  return new Set(
+    [...runs].filter(({ status, crashes }) => status === 'running' && crashes >= 2).map(({ owner }) => owner),
+  )
+}
+
 /** What the loss of its worker means for a run: whether it counts, and how long it keeps the run waiting. */
-export function lossOf({ crashes, owner }: ModelRun, suspects: readonly ModelRun[]) {
-  const isSpared = crashes < 2 && suspects.some((other) => other.owner === owner)
+export function lossOf({ crashes, owner }: ModelRun, owners: ReadonlySet<ModelRun['owner']>) {
+  const isSpared = crashes < 2 && owners.has(owner)
   if (isSpared) return { counts: false, longestMs: crashes === 0 ? 0 : 1000 }
   return { counts: true, longestMs: crashes === 0 ? 0 : Math.min(1000 * 2 ** crashes, 60_000) }
 }

@@ -19,7 +19,7 @@ import type {
 import { type Ending, type ModelRun, newModelRun, textsOf, waitingRows } from './model-run'
 import { applyContents, beginAnew, writeStep } from './model-writes'
 import { awaitAlso, suspendedUntil, wakeByChild, wakeBySignal } from './model-wakes'
-import { dueAfterLoss, lossOf } from './model-losses'
+import { dueAfterLoss, lossOf, ownersOfSuspects } from './model-losses'
 import { checkAnswer, checkRepeated, checkRepeatedClaim } from './model-answers'
 import {
   claimableAt,
@@ -293,9 +293,9 @@ export class Model {
     const expected = mustRecover(this.abandoned(params), answer)
     must(expected.length <= params.limit, () => 'more runs were abandoned than the model compares')
     mustEqual(found, expected.map((run) => run.wanted.id).sort(), `runs recovered for ${params.deadWorkerId}`)
-    const suspects = [...this.runs.values()].filter(({ status, crashes }) => status === 'running' && crashes >= 2)
+    const owners = ownersOfSuspects(this.runs.values())
     for (const run of expected) {
-      const { counts, longestMs } = lossOf(run, suspects)
+      const { counts, longestMs } = lossOf(run, owners)
       if (counts) run.crashes += 1
       run.epoch += 1
       run.token = ''

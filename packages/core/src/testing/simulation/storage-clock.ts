@@ -30,6 +30,8 @@ export function createStorageClock({ world, startMs, goesBack }: StorageClockPar
     read() {
       last = now()
       behind = last - machineNow()
+      // Who measures the time since an answer is ahead of a storage whose clock was set back since.
+      furthestOffset = Math.max(furthestOffset, offset + behind)
       return machineNow()
     },
     furthest: () => Math.max(now(), Math.floor(world.now() + furthestOffset)),
