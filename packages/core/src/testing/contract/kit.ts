@@ -82,11 +82,12 @@ export class Kit {
       await this.recover({ maxCrashes: 100 })
     }
     // Back from their pause to their place.
-    for (const { id } of runs) {
+    const unpark = async ({ id }: NewRun) => {
       await this.order('park', id)
       const run = await this.order('unpark', id)
       assertMatches(run, { status: 'pending', crashCount: SUSPECT_FROM }, 'a run that lost its worker')
     }
+    await Promise.all(runs.map(unpark))
     return runs.map(({ id }) => id)
   }
 

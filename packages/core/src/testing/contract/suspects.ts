@@ -49,7 +49,7 @@ export const SUSPECT_CASES = casesOf('required', 'suspects', {
   },
 
   'a claim finds what is behind many of them': async (kit) => {
-    const suspects = await kit.suspects(50, { priority: 9 })
+    const suspects = await kit.suspects(40, { priority: 9 })
     const others = Array.from({ length: 5 }, () => newRun())
     await kit.storage.enqueue(others)
     const ids = await kit.claimedIds({ limit: 4 })
@@ -59,7 +59,7 @@ export const SUSPECT_CASES = casesOf('required', 'suspects', {
 
   'a claim finds what is behind many of them that share its key': async (kit) => {
     const keyed = { concurrencyKey: 'key', concurrencyLimit: 2 } as const
-    const suspects = await kit.suspects(50, { ...keyed, priority: 9, concurrencyLimit: 50 })
+    const suspects = await kit.suspects(40, { ...keyed, priority: 9, concurrencyLimit: 50 })
     const others = Array.from({ length: 3 }, () => newRun(keyed))
     await kit.storage.enqueue(others)
     const holding = await kit.claim({ limit: 4, holdsSuspect: true })
