@@ -31,3 +31,9 @@ export function testProject(name: string, include: readonly string[] = ['src/**/
     },
   })
 }
+
+/** One whose files leave nothing behind in their process, and share it: most of their time is its start. */
+export function sharingProject(name: string) {
+  const project = testProject(name)
+  return { ...project, test: { ...project.test, isolate: false } }
+}
