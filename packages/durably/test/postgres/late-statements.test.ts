@@ -1,13 +1,13 @@
 import { type Dialect, PostgresDialect, sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { paced } from '../../../../test/pace'
 import type { SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
 import { openMigrated, openOn } from '../databases'
 import { newPlace, newPool, newSession } from './kit'
 
 const nothing = z.object({})
+const TIMEOUT_MS = 500
 const NO_TIMEOUT_MS = 600_000
 
 const DIALECTS: Readonly<Record<string, (url: string) => Dialect>> = {
@@ -45,7 +45,7 @@ for (const [name, dialectOf] of Object.entries(DIALECTS)) {
       const blocker = await newSession(url)
       await blocker.query('select pg_advisory_lock(4711)')
       const unblock = () => void blocker.query('select pg_advisory_unlock(4711)')
-      const { durably, rest, charges, get } = await begin(dialectOf(url), paced(500), unblock)
+      const { durably, rest, charges, get } = await begin(dialectOf(url), TIMEOUT_MS, unblock)
       await durably.runUntilIdle()
       await expect(rest[0]).rejects.toThrow(/too late|already rolled back|ended/)
       expect(await charges()).toEqual([])
