@@ -4,8 +4,11 @@ import {
   declareJob,
   defineJob,
   type BatchTriggerInput,
+  type ChildResult,
+  type ChildRuns,
   type CompletedRun,
   type DurablyEvent,
+  type JobContext,
   type JobHandle,
   type NotStorable,
   type Run,
@@ -119,6 +122,34 @@ describe('types', () => {
     expectTypeOf(handles.none).toEqualTypeOf<JobHandle<'none', undefined, void>>()
     durably.start()
     expect((await handles.async.triggerAndWait('four')).output).toEqual({ length: 4 })
+  })
+
+  it('of many children follow from their job', async () => {
+    const durably = bench.open({ concurrency: 3 })
+    const length = defineJob({ name: 'length', input: z.string() }, (_ctx, text) => text.length)
+    const handle = durably.register({ length }).length
+    const parent = durably.defineJob({ name: 'parent', input: z.undefined() }, async (ctx) => {
+      const runs = await ctx.triggerAll('start', length, ['a', 'bb'], { limit: 2 })
+      expectTypeOf(runs).toEqualTypeOf<ChildRuns<number>>()
+      const more = await ctx.triggerAll('more', handle, ['ccc'])
+      const outputs = await ctx.waitAll('outputs', runs)
+      expectTypeOf(outputs).toEqualTypeOf<number[]>()
+      const results = await ctx.waitAll('results', more, { failures: 'values' })
+      expectTypeOf(results).toEqualTypeOf<ChildResult<number>[]>()
+      const one = await ctx.trigger('one', length, 'dddd')
+      const listed = await ctx.waitAll('listed', [one], { from: 0, count: 1 })
+      expectTypeOf(listed).toEqualTypeOf<number[]>()
+      return [...outputs, ...results.map((result) => (result.ok ? result.output : result.error)), ...listed]
+    })
+    const wrong = (ctx: JobContext) => {
+      // @ts-expect-error the payloads are texts
+      void ctx.triggerAll('start', length, [1])
+      // @ts-expect-error many runs have many keys
+      void ctx.triggerAll('start', length, ['a'], { idempotencyKey: 'k' })
+    }
+    expect(wrong).toBeTypeOf('function')
+    durably.start()
+    expect((await parent.triggerAndWait(undefined)).output).toEqual([1, 2, 3, 4])
   })
 
   it('of events are told apart by their type', () => {
