@@ -28,9 +28,14 @@ export function wokenByChildren({ dialect }: Context, run: string, children: Sql
   const wakes = sql`${column('wakes')} + ${children}`
   const availableAt = wokenAt(dialect, {
     ...{ createdAt: column('created_at'), availableAt: column('available_at'), wakes },
-    ...{ wakesWanted: column('wakes_wanted'), restUntil: column('rest_until') },
+    ...{ wakesWanted: column('wakes_wanted'), restUntil: restEndOf({ dialect }, column) },
   })
   return woken({ dialect }, { run, wakes, availableAt })
+}
+
+/** None if the clock was set back since the suspension: the rest would be as much longer. */
+function restEndOf({ dialect }: Context, column: (name: string) => Sql): Sql {
+  return sql`case when ${column('heartbeat_at')} <= ${dialect.now} then ${column('rest_until')} end`
 }
 
 /** What changes on a run that has one signal more. */

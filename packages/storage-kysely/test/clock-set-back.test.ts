@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { FENCES } from '../src/fences'
 import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
-import { claim, leaseOf, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
+import { claim, COMPLETE, leaseOf, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
 
 const HOUR_MS = 3_600_000
 
@@ -61,6 +61,16 @@ it('a run goes on at once when it was released or woken', async () => {
   await storage.commit([newCommit(run, { outcome: release })])
   const [again] = await claim(storage)
   expect(again).toMatchObject({ id: run.id })
+})
+
+it('a run that rests between looks at its children is woken by the next one', async () => {
+  const parent = await startRun(storage)
+  const suspend = { kind: 'suspend', steps: ['all'], wakesSeen: 0, wakesWanted: 9, restMs: 1000 } as const
+  await storage.commit([newCommit(parent, { outcome: { ...suspend, events: [], eventsIfCancelled: [] } })])
+  wallMs -= HOUR_MS
+  const child = await startRun(storage, { parentRunId: parent.id })
+  await storage.commit([newCommit(child, { outcome: COMPLETE })])
+  expect(idsOf(await claim(storage))).toEqual([parent.id])
 })
 
 it('a lease that nobody renews runs out after as long as it was given', async () => {
