@@ -18,8 +18,7 @@ const DAY_MS = 24 * 3_600_000
 export function openMailQueue({ port, database, log }) {
   const options = {
     concurrency: 8,
-    maxAttempts: 3,
-    retry: { from: atSpeed(600), upTo: atSpeed(2000) },
+    retry: { maxAttempts: 3, delay: { from: atSpeed(600), upTo: atSpeed(2000) } },
     keep: { succeeded: { age: DAY_MS }, dead: { age: 7 * DAY_MS } },
     // After a kill, what was being sent is sent again when its worker has been silent for this long.
     heartbeatInterval: 500,

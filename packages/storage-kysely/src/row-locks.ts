@@ -6,13 +6,17 @@ import type { WriteTarget } from './statement-target'
 import { awaitersOf } from './woken'
 
 /** Runs by their ids, and those that have a key. */
-interface Touched {
+export interface Touched {
   readonly runIds: readonly string[]
   readonly keys?: readonly Pick<NewRun, 'tenant' | 'jobName' | 'idempotencyKey'>[]
 }
 
 /** Sends a list while nobody else can change these runs, nor the runs that wait for them. */
-type WriteLocked = (target: WriteTarget, touched: Touched, list: readonly CompiledQuery[]) => Promise<readonly Rows[]>
+export type WriteLocked = (
+  target: WriteTarget,
+  touched: Touched,
+  list: readonly CompiledQuery[],
+) => Promise<readonly Rows[]>
 
 /**
  * On Postgres a guard that only reads does not keep a change out that commits a moment later, so the rows are locked
