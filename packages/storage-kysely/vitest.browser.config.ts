@@ -3,6 +3,7 @@ import sqlocal from 'sqlocal/vite'
 import { defineProject } from 'vitest/config'
 import { chromiumOptionsIfAny } from '../../test/chromium.ts'
 import { reportSuite, type SuiteReport } from '../../test/report.ts'
+import { scaled } from '../../test/scale.ts'
 import { MACHINE_SETUP, PATIENCE } from '../../vitest.preset.ts'
 
 export default defineProject({
@@ -12,6 +13,8 @@ export default defineProject({
   optimizeDeps: { include: ['sqlocal > coincident', 'kysely', '@coji/durably-core > ulidx'] },
   test: {
     ...PATIENCE,
+    // Their statements are those of the other databases on SQLite, which the quick lane tries with all cases.
+    provide: { everyNthCase: scaled({ quick: 2, full: 1 }) },
     name: 'storage-kysely-browser',
     include: ['test-browser/**/*.test.ts'],
     globalSetup: [MACHINE_SETUP, '../../test/chromium.ts'],

@@ -1,5 +1,5 @@
 import { casesFor } from '@coji/durably-core/testing'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, inject, it } from 'vitest'
 import { recycling } from '../test/recycle'
 import { contractSetup } from './contract-setup'
 
@@ -11,9 +11,17 @@ it('leaves no case of the contract out', () => {
   expect(crossOriginIsolated).toBe(true)
 })
 
+declare module 'vitest' {
+  export interface ProvidedContext {
+    readonly everyNthCase: number
+  }
+}
+
+const own = cases.filter((_, index) => index % inject('everyNthCase') === 0)
+
 // Each case has a file for itself, and most of its time is waiting for it.
 describe.concurrent('sqlocal', () => {
   const setup = recycling(contractSetup().open)
   afterAll(() => setup.end())
-  for (const { name, run } of cases) it(name, () => run(setup))
+  for (const { name, run } of own) it(name, () => run(setup))
 })
