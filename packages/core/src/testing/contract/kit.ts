@@ -81,13 +81,12 @@ export class Kit {
       await this.claim({ workerId: 'lost', jobs: [jobName], limit: count, leaseMs: -1000 })
       await this.recover({ maxCrashes: 100 })
     }
-    // Back from their pause to their place.
-    const unpark = async ({ id }: NewRun) => {
+    // Back from their pause to their place; one after the other, for a storage may be slow at each.
+    for (const { id } of runs) {
       await this.order('park', id)
       const run = await this.order('unpark', id)
       assertMatches(run, { status: 'pending', crashCount: SUSPECT_FROM }, 'a run that lost its worker')
     }
-    await Promise.all(runs.map(unpark))
     return runs.map(({ id }) => id)
   }
 
