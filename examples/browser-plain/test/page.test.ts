@@ -7,8 +7,8 @@ import { paced, PATIENCE_MS } from '../../../test/pace'
 import { chromiumOptions } from '../../../test/chromium'
 import { startServer, type ExampleServer } from './server'
 
-/** Long enough to meet a run in its middle. */
-const STEP_MS = paced(400)
+/** Long enough to meet a run in its middle, and what the form takes: steps of 50, and 5000 at most. */
+const STEP_MS = Math.min(5000, Math.ceil(paced(400) / 50) * 50)
 
 let server: ExampleServer
 let profile = ''

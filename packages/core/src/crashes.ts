@@ -37,10 +37,11 @@ export interface Recovery {
   readonly events: readonly EventTemplate[]
 }
 
-type Terms = Pick<RecoverParams, 'maxCrashes' | 'jitter' | 'crashLimit' | 'events'>
+/** What decides over all runs of one call. */
+export type RecoveryTerms = Pick<RecoverParams, 'maxCrashes' | 'jitter' | 'crashLimit' | 'events'>
 
 /** The one rule of every storage: a lost worker counts towards the limit of the suspect it held, not of its neighbours. */
-export function recoveryOf(run: LostRun, { maxCrashes, jitter, crashLimit, events }: Terms): Recovery {
+export function recoveryOf(run: LostRun, { maxCrashes, jitter, crashLimit, events }: RecoveryTerms): Recovery {
   const isSpared = run.isBesideSuspect && !isSuspect(run)
   const crashCount = run.crashCount + (isSpared ? 0 : 1)
   const ended = { crashCount, delayMs: 0, failure: null }

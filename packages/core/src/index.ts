@@ -16,7 +16,15 @@ export type { WaitForOptions } from './step-wait'
 export type { ChildResult, WaitAllOptions } from './step-wait-all'
 export { declareJob, type JobDeclaration, type JobDeclarationOptions } from './declare-job'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
-export { CRASH_BACKOFF, isSuspect, recoveryOf, SUSPECT_FROM, type LostRun, type Recovery } from './crashes'
+export {
+  CRASH_BACKOFF,
+  isSuspect,
+  recoveryOf,
+  SUSPECT_FROM,
+  type LostRun,
+  type Recovery,
+  type RecoveryTerms,
+} from './crashes'
 export {
   createDurably,
   type Durably,
@@ -75,7 +83,7 @@ export type {
   StepStartEvent,
 } from './events'
 export { keyConflict } from './key-conflict'
-export { refuseMisspelledOptions, refuseUnknownOptions, type OptionNames } from './known-options'
+export { refuseMisspelledOptions, refuseUnknownOptions, type KnownOptions, type OptionNames } from './known-options'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
 export {
   ENDED_STATUSES,
@@ -122,6 +130,7 @@ export type {
   Json,
   Lease,
   Leaving,
+  Suspend,
   LogPlace,
   LogRecord,
   LogStorage,

@@ -1,20 +1,19 @@
 import { InvalidOptionError } from './errors'
 
 /** Every name of an options type, and no other: the compiler sees to it. */
-export type OptionNames<T> = Readonly<Record<KeyOfEach<T>, true>>
+export type OptionNames<T> = Readonly<Record<T extends unknown ? keyof T : never, true>>
 
-type KeyOfEach<T> = T extends unknown ? keyof T : never
-
-type Known = Readonly<Record<string, true>>
+/** Names of options, of whichever type they are. */
+export type KnownOptions = Readonly<Record<string, true>>
 
 /** Without this a misspelled option would have no effect, and nobody would be told. */
-export function refuseUnknownOptions(what: string, given: object, known: Known): void {
+export function refuseUnknownOptions(what: string, given: object, known: KnownOptions): void {
   requireObject(what, given)
   for (const name in given) if (known[name] !== true) throw unknownOption(what, name, known)
 }
 
 /** For options that are handed on to a library, which may have more of them: refuses what is all but a known name. */
-export function refuseMisspelledOptions(what: string, given: object, known: Known): void {
+export function refuseMisspelledOptions(what: string, given: object, known: KnownOptions): void {
   requireObject(what, given)
   for (const name in given) {
     if (known[name] !== true && nearestOf(name, known, 1) !== null) throw unknownOption(what, name, known)
@@ -28,14 +27,14 @@ function requireObject(what: string, given: unknown): void {
   throw new InvalidOptionError(`${what} takes its options as an object, not ${found}.`)
 }
 
-function unknownOption(what: string, name: string, known: Known): InvalidOptionError {
+function unknownOption(what: string, name: string, known: KnownOptions): InvalidOptionError {
   const nearest = nearestOf(name, known, Math.ceil(name.length * 0.4))
   const hint = nearest === null ? `There are ${Object.keys(known).join(', ')}.` : `Did you mean "${nearest}"?`
   return new InvalidOptionError(`${what} knows no option "${name}". ${hint}`)
 }
 
 /** The known name that most likely was meant; `null` when all are further away than so many letters. */
-function nearestOf(name: string, known: Known, mostEdits: number): string | null {
+function nearestOf(name: string, known: KnownOptions, mostEdits: number): string | null {
   let nearest: string | null = null
   let least = mostEdits + 1
   for (const each of Object.keys(known)) {

@@ -34,7 +34,7 @@ export type {
   StepStatus,
   WaitingFor,
 } from './records'
-export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite } from './writes'
+export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite, Suspend } from './writes'
 
 /**
  * The ports of the engine, types only. `Storage` is what an engine cannot do without; the optional groups at its end

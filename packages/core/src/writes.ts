@@ -98,7 +98,7 @@ export type Outcome = Leaving &
  * `wakes` has reached `wakesWanted`, the end of a child makes it due when `restMs` from now are over, not earlier. A
  * signal wakes it at once.
  */
-interface Suspend {
+export interface Suspend {
   readonly kind: 'suspend'
   readonly steps: readonly string[]
   readonly wakesSeen: number

@@ -100,12 +100,15 @@ for (const database of FILES) {
     }, async (test) => {
       const { open } = await newFile(database, test)
       const storage = await open()
-      let release = () => {}
+      let [begin, release] = [() => {}, () => {}]
+      const begun = new Promise<void>((resolve) => (begin = resolve))
       const held = new Promise<void>((resolve) => (release = resolve))
       const transaction = storage.transaction.run(async (trx) => {
         await sql`create table mine (id integer)`.execute(trx)
+        begin()
         await held
       })
+      await begun
       await expect(storage.enqueue([newRun({ id: 'late' })])).rejects.toMatchObject({ code: 'CONNECTION_HELD' })
       const patient = storage.enqueue([newRun({ id: 'patient' })])
       release()

@@ -50,7 +50,9 @@ interface Successor {
  * its own by then (the log line), so that only epoch and token tell the next commit of the old owner from its next one.
  */
 async function takeOver(file: string, runIds: readonly string[]): Promise<Successor> {
-  const durably = await observe(file, { concurrency: runIds.length, pollingInterval: 50 })
+  // Its own renewals are put off so far that they do not come in between: they would change what is compared.
+  const patient = { heartbeatInterval: 3_600_000, staleThreshold: 4 * 3_600_000 }
+  const durably = await observe(file, { concurrency: runIds.length, pollingInterval: 50, ...patient })
   durably.use(withLogPersistence())
   const gate = createGate()
   for (const kind of LATE_WRITES) durably.register({ job: lateWrite(kind, () => gate.opened.then(() => false)) })
