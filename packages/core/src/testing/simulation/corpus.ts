@@ -22,4 +22,6 @@ export const CORPUS: readonly CorpusSeed[] = [
     found: 'a stream went on in the history after its start was lost with a transaction that nobody knew of',
   },
   { seed: 795, found: 'a transaction was begun again after the answer that told of a cancel' },
+  { seed: 262, found: 'a retry that its worker timed began before its time by a storage whose clock was set back' },
+  { seed: 403, found: 'a neighbour of a suspect was judged by what its worker held after the suspect was taken back' },
 ]
