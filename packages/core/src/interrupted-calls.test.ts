@@ -283,3 +283,25 @@ describe('stop() and runUntilIdle() in a job function', () => {
     expect(stopped.sort()).toEqual(['left behind', 'listener', 'other'])
   })
 })
+
+describe('a body that was left behind', () => {
+  it.each(['save', 'emit'] as const)('is refused %s() once, and told nothing any more', async (tool) => {
+    const refused: unknown[] = []
+    const gate = createGate()
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      async function goOn(call: (n: number) => Promise<void>): Promise<void> {
+        await gate.opened
+        for (let n = 0; n < 1000; n++) await call(n).catch((error) => refused.push(error))
+      }
+      if (tool === 'save') await ctx.run('step', (step) => goOn(step.save))
+      else await ctx.stream('step', (emit) => goOn(emit))
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(6000)
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+    gate.open()
+    await settled()
+    await bench.clock.advance(1000)
+    expect(refused).toMatchObject([{ code: 'CANCELLED' }])
+  })
+})

@@ -93,6 +93,8 @@ export class OpenCalls {
       (value) => this.#settle(open, () => resolve(value)),
       (error: unknown) => this.#settle(open, () => reject(error)),
     )
+    // It may have begun with a wait, before it could be counted among the calls.
+    this.#listeners.onChange()
     return call
   }
 

@@ -2,7 +2,7 @@ import type { Durably } from './durably'
 import { InvalidOptionError } from './errors'
 import { EVENT_TYPES, type EventType } from './events'
 import { onRejection } from './guarded'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
+import { refuseMisspelledOptions, refuseUnknownOptions, type OptionNames } from './known-options'
 import { capability } from './runs'
 import type { Storage } from './storage'
 import type { StopOptions } from './worker'
@@ -147,10 +147,22 @@ export function longer(one: number | undefined, other: number | undefined): numb
 
 const HISTORY: OptionNames<RecordedHistory> = { logs: true, events: true, progress: true, chunks: true }
 
+const PLUGIN: OptionNames<Plugin> = {
+  name: true,
+  records: true,
+  staleThreshold: true,
+  aroundRun: true,
+  aroundStep: true,
+  install: true,
+  leadWorker: true,
+}
+
 /** A plugin that cannot work is refused when it is used, not when it is needed. */
 export function requireUsable(storage: Storage, plugin: Plugin): void {
   if (typeof plugin !== 'object' || plugin === null) throw new InvalidOptionError('use() needs a plugin.')
   const { name, records } = plugin
+  // It may have properties of its own; a hook with a slip in its name would never be called.
+  refuseMisspelledOptions(`Plugin "${name}"`, plugin, PLUGIN)
   for (const hook of ['aroundRun', 'aroundStep', 'install', 'leadWorker'] as const) {
     if (plugin[hook] !== undefined && typeof plugin[hook] !== 'function') {
       throw new InvalidOptionError(`${hook} of plugin "${name}" is not a function.`)

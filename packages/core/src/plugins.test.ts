@@ -78,6 +78,13 @@ function withReports(report: (line: string) => void): Plugin {
   }
 }
 
+it("a hook with a slip in its name is refused, and properties of a plugin's own are not", () => {
+  const durably = bench.open()
+  const misspelled = { name: 'p', arroundRun: async (_run: unknown, next: () => Promise<unknown>) => next() }
+  expect(() => durably.use(misspelled)).toThrow('Did you mean "aroundRun"?')
+  durably.use({ name: 'q', ...{ collected: [] } })
+})
+
 describe('aroundRun', () => {
   it('wraps each execution, the plugin used first outermost', async () => {
     const calls: string[] = []

@@ -6,7 +6,7 @@ import { unlessAborted } from './interruption'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { idsOf, startedWrite } from './step-row'
 import { runStep, type RunStepOptions, type StepCall } from './step-run'
-import type { StepTools } from './step-tools'
+import { refusingInTurn, type StepTools } from './step-tools'
 import { decodeValue, encodeValue } from './values'
 
 /** How a stream is run. */
@@ -47,8 +47,9 @@ export function streamStep<T>({ options, body, ...ctxCall }: StreamParams): Prom
     async perform(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
       restart(call)
       const stream = new Stream(call, tools.signal)
+      const inTurn = refusingInTurn(call.scope)
       try {
-        const value = await body((chunk) => handled(stream.emit(chunk)), tools)
+        const value = await body((chunk) => handled(inTurn(stream.emit(chunk))), tools)
         stream.throwRefused()
         return value
       } finally {

@@ -1,6 +1,8 @@
-import { handled } from './open-calls'
+import { turnOf } from './environment'
 import { InvalidOptionError } from './errors'
+import { handled } from './open-calls'
 import { commitRow, type StepRow } from './step-row'
+import type { StepScope } from './step-scope'
 import { decodeValue, encodeValue } from './values'
 
 /** Writes log lines of a run. */
@@ -38,6 +40,7 @@ export interface OpenStep extends StepRow {
 /** What a body gets; valid until it has settled. */
 export function toolsFor(call: OpenStep, signal: AbortSignal): StepTools {
   const { scope, name } = call
+  const inTurn = refusingInTurn(scope)
   return {
     signal,
     attempt: (scope.failures.get(name) ?? 0) + 1,
@@ -45,7 +48,25 @@ export function toolsFor(call: OpenStep, signal: AbortSignal): StepTools {
     idempotencyKey: `${scope.run.id}/${inHeader(name)}`,
     log: scope.logFor(name),
     progress: scope.progress,
-    save: (checkpoint) => handled(save(call, checkpoint)),
+    save: (checkpoint) => handled(inTurn(save(call, checkpoint))),
+  }
+}
+
+/**
+ * For calls that a body may go on making in a loop, whatever they are refused for. The first refusal comes at once; the
+ * others one in a turn of the event loop, so that they hold up no timers, and none once the run has ended.
+ */
+export function refusingInTurn({ engine, calls }: StepScope): <T>(work: Promise<T>) => Promise<T> {
+  let hasRefused = false
+  return async (work) => {
+    try {
+      return await work
+    } catch (error) {
+      if (hasRefused) await turnOf(engine.environment.clock)
+      if (hasRefused && calls.isOver) await new Promise<never>(() => {})
+      hasRefused = true
+      throw error
+    }
   }
 }
 

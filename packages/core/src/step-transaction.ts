@@ -48,9 +48,9 @@ export function transactionStep<T>({ options, body, ...ctxCall }: TransactionPar
   const what = `ctx.transaction("${name}")`
   refuseUnknownOptions(what, options, TRANSACTION_OPTIONS)
   const { retry, timeout: timeoutMs = TIMEOUT_MS } = options
-  if (!(timeoutMs > 0 && timeoutMs <= LONGEST_MS)) {
+  if (!(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= LONGEST_MS)) {
     throw new InvalidOptionError(
-      `The timeout of ${what} must be more than 0 ms and at most ${LONGEST_MS} ms, not ${timeoutMs}.`,
+      `The timeout of ${what} must be more than 0 ms and at most ${LONGEST_MS} ms, not ${String(timeoutMs)}.`,
     )
   }
   const storage = capability(scope.engine.storage, 'transaction', what)
@@ -78,6 +78,8 @@ async function storeOnce(asked: AskedTransaction): Promise<unknown> {
 async function untilDecided(asked: AskedTransaction): Promise<StoredResult> {
   const { scope } = asked.call
   for (let tries = 1; ; tries++) {
+    // A database in the process answers within the turn: a row of transactions would hold up the timers.
+    await scope.engine.breathe()
     refuseIfOver(asked.call)
     const stored = await scope.writer.exclusively((take) => new TransactionTry(asked, take).run())
     if (stored !== null) return stored

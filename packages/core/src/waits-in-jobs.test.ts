@@ -394,3 +394,21 @@ describe('ctx.trigger and ctx.wait', () => {
     expect(await now()).toMatchObject({ status: 'pending' })
   })
 })
+
+describe('a step that waits for its next try', () => {
+  it('is put away again when something else has woken its run', async () => {
+    const { durably, id, now } = await perform((ctx) =>
+      ctx.run('failing', { retry: { maxAttempts: 3, delay: 60_000 } }, () => {
+        throw new Error('503')
+      }),
+    )
+    expect(await now()).toMatchObject({ status: 'pending' })
+    const before = await now()
+    await durably.signal(id, 'comment')
+    await quiet()
+    await quiet()
+    expect(await now()).toMatchObject({ status: 'pending', ownerId: null, availableAt: before.availableAt })
+    await bench.clock.advance(120_000)
+    expect(await now()).toMatchObject({ status: 'failed', error: '503' })
+  })
+})
