@@ -56,18 +56,68 @@ function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
     const hasTakenOne = sql`exists (select 1 from ${tables.runs} as a ${dialect.useIndex(`${prefix}runs_running`)}
       where a.status = 'running' and a.owner_id = ${p('workerId')} and a.claim_token = ${p('claimToken')}
         and a.crash_count >= ${sql.lit(SUSPECT_FROM)})`
-    const candidate = and(
+    const due = and(
       fences['claim.status'](dialect),
       fences['claim.due'](dialect, lastCreated(context)),
       fences['claim.known'](p('jobs'), dialect),
       fences['claim.suspect'](sql`(${p('holdsSuspect')} = 0 and not ${hasTakenOne})`),
-      fences['claim.slot'](slotsTaken(context, 'r')),
     )
-    const first = sql`(select r.id from ${runsBy(context, 'claim')} where ${candidate}
-      order by r.priority desc, r.available_at, r.id limit 1)`
+    const first = sql`coalesce(${firstOfFront(context, due)}, ${firstByKey(context, due)})`
     return sql`update ${tables.runs} as r set ${startOfExecution(context, p, freeSlot(context))}
       where r.id = ${onCondition(first)} returning ${runColumns(context)}`
   })
+}
+
+/** So many due runs are looked at in order; when all of them are blocked, the keys are gone through. */
+const FRONT = 32
+
+const ORDER = sql`r.priority desc, r.available_at, r.id`
+
+/** The rows come in the order of the inner query, and no more of them than are looked at. */
+function firstOfFront(context: SqlContext, due: Sql): Sql {
+  const front = sql`select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+    from ${runsBy(context, 'claim')} where ${due} order by ${ORDER} limit ${sql.lit(FRONT)}`
+  return sql`(select r.id from (${front}) as r where ${isFree(context)} limit 1)`
+}
+
+/**
+ * Runs of one key with the same limit are blocked together: each such group is one look, however many runs it has. A run
+ * that has kept its slot is never blocked.
+ */
+function firstByKey(context: SqlContext, due: Sql): Sql {
+  const { tables } = context
+  const keyed = sql`r.status = 'pending' and r.concurrency_key is not null`
+  const group = sql`r.tenant, r.concurrency_key, r.concurrency_limit`
+  const byKey = runsBy(context, 'claim_by_key')
+  const firstGroup = sql`select ${group} from ${byKey} where ${keyed} order by ${group} limit 1`
+  const nextBy = (condition: Sql) =>
+    sql`(select r.rowid from ${byKey} where ${keyed} and ${condition} order by ${group} limit 1)`
+  const isSame = (...columns: readonly string[]) =>
+    and(...columns.map((column) => sql`${sql.ref(`r.${column}`)} = ${sql.ref(`k.${column}`)}`))
+  // Each is found at once; of a comparison of all three columns SQLite looks up the first only.
+  const nextGroup = sql`coalesce(
+    ${nextBy(sql`${isSame('tenant', 'concurrency_key')} and r.concurrency_limit > k.concurrency_limit`)},
+    ${nextBy(sql`${isSame('tenant')} and r.concurrency_key > k.concurrency_key`)},
+    ${nextBy(sql`r.tenant > k.tenant`)})`
+  const firstOfGroup = sql`select r.rowid from ${byKey} where ${due} and r.concurrency_key is not null
+    and ${isSame('tenant', 'concurrency_key', 'concurrency_limit')} order by ${ORDER} limit 1`
+  return sql`case when exists (select 1 from ${runsBy(context, 'claim')} where ${due} order by ${ORDER}
+      limit 1 offset ${sql.lit(FRONT - 1)}) then (
+    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
+      select * from (${firstGroup})
+      union all select ${group} from keys as k cross join ${tables.runs} as r where r.rowid = ${nextGroup}),
+    found as (
+      select * from (select r.id, r.priority, r.available_at from ${runsBy(context, 'claim_keyless')}
+        where ${due} and r.concurrency_key is null order by ${ORDER} limit 1)
+      union all select r.id, r.priority, r.available_at from ${runsBy(context, 'slot')}
+        where ${due} and r.concurrency_slot is not null
+      union all select r.id, r.priority, r.available_at from keys as k cross join ${tables.runs} as r
+        where ${slotsTaken(context, 'k')} < k.concurrency_limit and r.rowid = (${firstOfGroup}))
+    select r.id from found as r order by ${ORDER} limit 1) end`
+}
+
+function isFree(context: SqlContext): Sql {
+  return context.fences['claim.slot'](slotsTaken(context, 'r'))
 }
 
 /** When the last run was created, which is in the future only when the clock was set back since. */

@@ -83,8 +83,10 @@ export function and(...conditions: readonly Sql[]): Sql {
   return sql.join(conditions, sql` and `)
 }
 
+type RunIndex = 'claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished'
+
 /** The table of runs as `r`, read through one of its indexes. */
-export function runsBy({ tables, dialect, prefix }: SqlContext, index: 'claim' | 'due' | 'running' | 'finished'): Sql {
+export function runsBy({ tables, dialect, prefix }: SqlContext, index: RunIndex): Sql {
   return sql`${tables.runs} as r ${dialect.useIndex(`${prefix}runs_${index}`)}`
 }
 

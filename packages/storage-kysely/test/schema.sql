@@ -82,6 +82,17 @@ CREATE INDEX "durably_runs_claim" on "durably_runs" ("priority" desc,
   "available_at",
   "id") where status = 'pending';
 
+CREATE INDEX "durably_runs_claim_by_key" on "durably_runs" ("tenant",
+  "concurrency_key",
+  "concurrency_limit",
+  "priority" desc,
+  "available_at",
+  "id") where status = 'pending' and concurrency_key is not null;
+
+CREATE INDEX "durably_runs_claim_keyless" on "durably_runs" ("priority" desc,
+  "available_at",
+  "id") where status = 'pending' and concurrency_key is null;
+
 CREATE INDEX "durably_runs_created" on "durably_runs" ("created_at",
   "id");
 
