@@ -34,6 +34,8 @@ export interface ModelRun {
   /** Signals kept and children ended so far. */
   wakes: number
   wakesWanted: number
+  /** The steps for which it was suspended last. */
+  awaits: readonly string[]
   restUntil: number | null
   lastSignal: number
   readonly alsoAwaitedBy: Set<string>
@@ -84,6 +86,7 @@ export function newModelRun(wanted: NewRun, now: number): ModelRun {
     waitingFor: null,
     wakes: 0,
     wakesWanted: 0,
+    awaits: [],
     restUntil: null,
     lastSignal: 0,
     alsoAwaitedBy: new Set(),

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../storage'
 import { earliest, ENDED } from './model-queries'
-import type { ModelRun } from './model-run'
+import { waitingRows, type ModelRun } from './model-run'
+import { must } from './violation'
 
 interface Suspending {
   readonly outcome: Extract<Outcome, { kind: 'suspend' }>
@@ -13,6 +14,7 @@ interface Suspending {
 export function suspendedUntil(run: ModelRun, { outcome, end, now }: Suspending): number | null {
   const { wakesSeen, wakesWanted, restMs } = outcome
   run.wakesWanted = wakesWanted
+  run.awaits = outcome.steps
   run.restUntil = restMs === 0 ? null : now + Math.floor(restMs)
   if (run.wakes === wakesSeen) return end
   return run.lastSignal > wakesSeen ? run.createdAt : wokenAt(run, end, now)
@@ -21,6 +23,17 @@ export function suspendedUntil(run: ModelRun, { outcome, end, now }: Suspending)
 export function wakeByChild(run: ModelRun, now: number): void {
   run.wakes += 1
   if (isSuspended(run)) run.availableAt = wokenAt(run, run.availableAt, now)
+}
+
+/** Whatever an engine said about how many wakes it takes: with its last child a run is due. */
+export function mustNotRest(runs: ReadonlyMap<string, ModelRun>, run: ModelRun): void {
+  if (!isSuspended(run)) return
+  const awaited = waitingRows(run).filter(({ name }) => run.awaits.includes(name))
+  const children = awaited.flatMap(({ kind, waitName }) => (kind === 'child' ? [runs.get(waitName ?? '')] : []))
+  if (children.length === 0 || children.some((child) => child?.finishedAt === null)) return
+  must(run.availableAt === run.createdAt, () => {
+    return `${run.wanted.id} waits until ${run.availableAt}, although all its children have ended (${run.wakes} wakes of ${run.wakesWanted})`
+  })
 }
 
 export function wakeBySignal(run: ModelRun): void {

@@ -18,7 +18,7 @@ import type {
 } from '../../storage'
 import { type Ending, type ModelRun, newModelRun, textsOf, waitingRows } from './model-run'
 import { applyContents, beginAnew, writeStep } from './model-writes'
-import { awaitAlso, suspendedUntil, wakeByChild, wakeBySignal } from './model-wakes'
+import { awaitAlso, mustNotRest, suspendedUntil, wakeByChild, wakeBySignal } from './model-wakes'
 import { dueAfterLoss, lossOf, ownersOfSuspects } from './model-losses'
 import { checkAnswer, checkRepeated, checkRepeatedClaim } from './model-answers'
 import {
@@ -229,6 +229,7 @@ export class Model {
         const end = earliest([...awaited.map((step) => step.dueAt), run.deadlineAt])
         this.#wait(run, suspendedUntil(run, { outcome, end, now: this.#now() }), outcome.events)
         run.waitingFor = 'steps'
+        mustNotRest(this.runs, run)
         break
       }
       default:
@@ -253,6 +254,7 @@ export class Model {
       const parent = this.runs.get(id)
       if (parent === undefined || ENDED.includes(parent.status)) continue
       wakeByChild(parent, this.#now())
+      mustNotRest(this.runs, parent)
       this.touched.add(parent)
     }
   }

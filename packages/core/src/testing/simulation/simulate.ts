@@ -4,6 +4,7 @@ import { Callers } from './callers'
 import { judgeStories } from './judge-streams'
 import type { Coverage } from './faults'
 import { Fleet } from './fleet'
+import { restOf, withForgedRests } from './forged-rests'
 import { createImpostor } from './impostor'
 import { Model } from './model'
 import { isSettled } from './model-queries'
@@ -119,6 +120,7 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
   const witness = new Witness({ model, keepsHistory: plan.keepsHistory, report: judge })
   const wire: Wire = new Wire({ world, plan, inner, model, coverage, mischief: () => fleet, trace: tracer.trace })
   const createId = createIds()
+  const restMs = restOf(seed)
   const fleet: Fleet = new Fleet({
     world,
     plan,
@@ -129,7 +131,8 @@ async function createSimulation(world: World, options: SimulateOptions): Promise
         world,
         options: processOptions,
         createId,
-        storageFor: (process) => wrapForEngine(createWiredStorage({ wire, inner, model, witness, process })),
+        storageFor: (process) =>
+          wrapForEngine(withForgedRests(createWiredStorage({ wire, inner, model, witness, process }), restMs)),
         onBodyStart: (process, start) => judge(() => witness.bodyStarted(process.number, start)),
         onLateChunk: (what) => judge(() => must(false, () => what)),
       }),

@@ -1,4 +1,4 @@
-import type { Outcome, RunCommit, RunRecord, SignalStorage, StepRecord, Storage } from '../../storage'
+import type { NewRun, Outcome, RunCommit, RunRecord, SignalStorage, StepRecord, Storage } from '../../storage'
 
 type Mutant = (storage: Storage) => Storage
 
@@ -8,6 +8,9 @@ export const WAITING_STORAGE_MUTANTS: Readonly<Record<string, Mutant>> = {
   'a signal does not count as a wake': signalsDoNotWake,
   'a signal that was used up stays': (storage) => withCommits(storage, (one) => ({ ...one, consumedSignals: [] })),
   'the end of a child does not wake its parent': forgetParents,
+  'a run rests on when its last child has ended': (storage) =>
+    withOutcomes(storage, (outcome) => wantingMoreWakes(outcome, Number.MAX_SAFE_INTEGER - 1)),
+  'only the parent of a run hears of its end': wakeParentsOnly,
   'a wait begins anew with each claim': waitsBeginAnew,
   'a wait that is over forgets when it was due': (storage) =>
     withSteps(storage, (step) => (step.status === 'waiting' ? step : { ...step, dueAt: null })),
@@ -45,6 +48,7 @@ export const WAITING_ENGINE_MUTANTS: Readonly<Record<string, Mutant>> = {
       }
     }),
   'claims to have heard of every wake': (storage) => ({ ...storage, commit: suspendBlindly(storage) }),
+  'waits for one child too many': (storage) => withOutcomes(storage, (outcome) => wantingMoreWakes(outcome, 1)),
   'forgets for what it waits': (storage) =>
     withOutcomes(storage, (outcome) => (outcome.kind === 'suspend' ? { ...outcome, steps: ['nothing'] } : outcome)),
   'counts no failures of steps': (storage) =>
@@ -131,6 +135,40 @@ function forgetParents(storage: Storage): Storage {
       return { ...step, child: { ...step.child, parentRunId: null } }
     }),
   }))
+}
+
+function wantingMoreWakes(outcome: Outcome, more: number): Outcome {
+  if (outcome.kind !== 'suspend') return outcome
+  return { ...outcome, wakesWanted: Math.min(outcome.wakesWanted + more, Number.MAX_SAFE_INTEGER) }
+}
+
+/** Whoever else waits for a run is noted where readers see it, and nowhere else. */
+function wakeParentsOnly(storage: Storage): Storage {
+  const others = new Map<string, readonly string[]>()
+  const shown = withRuns(storage, (run) => ({ ...run, alsoAwaitedBy: others.get(run.id) ?? [] }))
+  const parentOf = async ({ id, jobName, idempotencyKey, parentRunId }: NewRun) => {
+    if (idempotencyKey === null || parentRunId === null) return parentRunId
+    const runs = await storage.getRuns({ jobNames: [jobName] })
+    const known = runs.find((run) => run.idempotencyKey === idempotencyKey && run.id !== id)
+    if (known === undefined || known.parentRunId === parentRunId) return parentRunId
+    others.set(known.id, [...(others.get(known.id) ?? []), parentRunId])
+    return null
+  }
+  return {
+    ...shown,
+    async commit(commits) {
+      const changed: RunCommit[] = []
+      for (const one of commits) {
+        const steps = []
+        for (const step of one.steps) {
+          const { child } = step
+          steps.push(child === null ? step : { ...step, child: { ...child, parentRunId: await parentOf(child) } })
+        }
+        changed.push({ ...one, steps })
+      }
+      return storage.commit(changed)
+    },
+  }
 }
 
 function waitsBeginAnew(storage: Storage): Storage {
