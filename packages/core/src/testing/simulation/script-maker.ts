@@ -61,7 +61,7 @@ function makeBranch(random: Random, name: string, isChild: boolean): ScriptBranc
       const delay = random.chance(0.2) ? { delay: random.between(100, 2000) } : {}
       // Keys of their own: a run that holds a key while it waits for a child with that key would wait for ever.
       const key = random.chance(0.3) ? { concurrencyKey: 'children', concurrencyLimit: 2 } : {}
-      const options = { ...delay, ...key, ...(random.chance(0.1) && { idempotencyKey: 'child' }) }
+      const options = { ...delay, ...key, ...(random.chance(0.3) && { idempotencyKey: 'child' }) }
       return { kind, name, job: random.pick(SCRIPTED_JOBS), script: makeScript(random, true), options, ...caught }
     }
   }
