@@ -27,7 +27,7 @@ import type { JobRef } from './step-trigger'
 import { createSubscriptions, type RunSubscriptions } from './subscribe'
 import { TailReader } from './tail-reader'
 import { handled } from './open-calls'
-import { triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
+import { TRIGGER_OPTIONS, triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
 import { Worker, type DrainOptions, type DrainResult, type StopOptions, type WorkerState } from './worker'
 import { WorkerLead } from './worker-lead'
@@ -345,6 +345,7 @@ function triggerOf(engine: Engine, trigger: Trigger, fixed?: Pick<TriggerOptions
   return async (given: string | { readonly name: string }, payload?: unknown, options: TriggerOptions = {}) => {
     const job = jobOf(engine, given)
     if (job === null) throw noJob(Object(given).name)
+    if (fixed !== undefined) refuseUnknownOptions('trigger()', options, TRIGGER_OPTIONS)
     const [run] = await trigger([{ job, payload, options: fixed === undefined ? options : { ...options, ...fixed } }])
     return run as TriggeredRun<never>
   }

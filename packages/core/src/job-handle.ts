@@ -5,7 +5,7 @@ import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError } fro
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { CompletedRun, Run, TriggeredRun } from './run'
 import { toRun } from './run'
-import type { RunFilter } from './runs'
+import { RUN_FILTER, type RunFilter } from './runs'
 import { TRIGGER_OPTIONS, type TriggerItem, type TriggerOptions } from './trigger'
 import { refuseBadWait, WAIT_OPTIONS, type WaitOptions, type Waits } from './waits'
 
@@ -94,7 +94,10 @@ export function createJobHandle({ engine, job, trigger, waits, getRun, getRuns }
       const run = await getRun(id)
       return run?.jobName === job.name ? run : null
     },
-    getRuns: (filter = {}) => getRuns({ ...filter, jobName: job.name }),
+    async getRuns(filter = {}) {
+      refuseUnknownOptions('getRuns()', filter, RUN_FILTER)
+      return getRuns({ ...filter, jobName: job.name })
+    },
   }
 }
 

@@ -114,12 +114,55 @@ describe('an option that nobody knows', () => {
     expect(() => refuseUnknownOptions('withThing()', { evry: 1 }, { every: true })).toThrow(
       'withThing() knows no option "evry". Did you mean "every"?',
     )
-    expect(() => refuseUnknownOptions('withThing()', misspelled([]), { every: true })).not.toThrow()
     expect(() => refuseUnknownOptions('withThing()', 5 as never, { every: true })).toThrow(
       'withThing() takes its options as an object, not 5.',
     )
     // What every object has is no name of an option.
     expect(() => refuseUnknownOptions('withThing()', { constructor: 1 }, { every: true })).toThrow('"constructor"')
+  })
+})
+
+describe('what is no object of options', () => {
+  class Options {
+    every = 1
+    method() {}
+  }
+
+  it.each([
+    [[], 'a value of type Array'],
+    [new Date(0), 'a value of type Date'],
+    [new Map(), 'a value of type Map'],
+    [new Set(), 'a value of type Set'],
+    [Promise.resolve({}), 'a value of type Promise'],
+    [new AbortController().signal, 'a value of type AbortSignal'],
+    ['secret', 'a text'],
+    [null, 'null'],
+  ])('is refused, since it would be taken for no options at all: %o', (given, found) => {
+    expect(() => refuseUnknownOptions('withThing()', given as never, { every: true })).toThrow(
+      `withThing() takes its options as an object, not ${found}.`,
+    )
+  })
+
+  it.each([{}, Object.create(null), new Options(), Object.freeze({ every: 1 }), new Proxy({}, {})])(
+    'is not %o',
+    (given) => {
+      expect(() => refuseUnknownOptions('withThing()', given as never, { every: true })).not.toThrow()
+    },
+  )
+
+  it('removes, reads and ends nothing', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 1)
+    const { id } = await job.trigger({})
+    await durably.cancel(id)
+    for (const given of [[], new Date(0), new Map()].map(misspelled)) {
+      await expect(durably.purge(given)).rejects.toThrow('purge() takes its options as an object')
+      await expect(job.getRuns(given)).rejects.toThrow('getRuns() takes its options as an object')
+      await expect(durably.scoped({ tenant: 'a' }).trigger(job, {}, given)).rejects.toThrow(
+        'trigger() takes its options',
+      )
+    }
+    expect(await durably.getRuns()).toHaveLength(1)
   })
 })
 

@@ -21,10 +21,20 @@ export function refuseMisspelledOptions(what: string, given: object, known: Know
 }
 
 function requireObject(what: string, given: unknown): void {
-  if (typeof given === 'object' && given !== null) return
+  const kind = kindOf(given)
+  if (kind === 'Object' || kind === 'Module') return
+  throw new InvalidOptionError(`${what} takes its options as an object, not ${inWords(given, kind)}.`)
+}
+
+/** 'Object' for objects and instances of classes; lists, dates, maps, promises and their like have names of their own. */
+function kindOf(given: unknown): string {
+  return typeof given === 'object' && given !== null ? Object.prototype.toString.call(given).slice(8, -1) : ''
+}
+
+function inWords(given: unknown, kind: string): string {
   // A text may be the address of a database, with a password in it.
-  const found = typeof given === 'string' ? 'a text' : String(given)
-  throw new InvalidOptionError(`${what} takes its options as an object, not ${found}.`)
+  if (typeof given === 'string') return 'a text'
+  return kind === '' ? String(given) : `a value of type ${kind}`
 }
 
 function unknownOption(what: string, name: string, known: KnownOptions): InvalidOptionError {

@@ -65,7 +65,7 @@ export interface RunReads {
 }
 
 const COUNT_FILTER: OptionNames<CountFilter> = { jobName: true, tenant: true }
-const RUN_FILTER: OptionNames<RunFilter> = {
+export const RUN_FILTER: OptionNames<RunFilter> = {
   ...COUNT_FILTER,
   status: true,
   waitsForRetry: true,
