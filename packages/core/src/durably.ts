@@ -29,7 +29,14 @@ import { TailReader } from './tail-reader'
 import { handled } from './open-calls'
 import { TRIGGER_OPTIONS, triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
-import { Worker, type DrainOptions, type DrainResult, type StopOptions, type WorkerState } from './worker'
+import {
+  requireStopOptions,
+  Worker,
+  type DrainOptions,
+  type DrainResult,
+  type StopOptions,
+  type WorkerState,
+} from './worker'
 import { WorkerLead } from './worker-lead'
 
 /** What `durably.health()` answers, for probes. */
@@ -296,7 +303,8 @@ async function closeAll({ engine, worker, lead, waits, tails, before }: ClosePar
 }
 
 async function stopWorker({ engine, lead }: Pick<CloseParams, 'engine' | 'lead'>, options: StopOptions): Promise<void> {
-  const refused = options.timeout === undefined ? refuseInside(engine, 'stop()') : null
+  const { timeout } = requireStopOptions(options)
+  const refused = timeout === undefined ? refuseInside(engine, 'stop()') : null
   await (refused ?? lead.stop(options))
 }
 

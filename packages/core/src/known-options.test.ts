@@ -23,6 +23,7 @@ afterEach(() => bench.close())
 const misspelled = (options: object): never => options as never
 
 const policy = { maxAttempts: 2 }
+const other = defineJob({ name: 'other', input: anything }, () => 1)
 
 describe('an option that nobody knows', () => {
   const { storage } = createBench()
@@ -68,6 +69,7 @@ describe('an option that nobody knows', () => {
       'Did you mean "dedupeKey"?',
     ],
     ['stop', (durably) => durably.stop(misspelled({ timeoutMs: 1 })), 'Did you mean "timeout"?'],
+    ['stop with nothing', (durably) => durably.stop(null as never), 'stop() takes its options as an object, not null.'],
     ['runUntilIdle', (durably) => durably.runUntilIdle(misspelled({ budget: 1 })), 'Did you mean "budgetMs"?'],
     ['recover', (durably) => durably.recover(misspelled({ worker: 'w' })), 'Did you mean "workerId"?'],
   ]
@@ -87,22 +89,28 @@ describe('an option that nobody knows', () => {
     ['stream', { once: true }, 'ctx.stream("s") knows no option "once".'],
     ['transaction', { timout: 1 }, 'Did you mean "timeout"?'],
     ['waitFor', { shema: anything }, 'Did you mean "schema"?'],
-    ['trigger', { tenant: 'other' }, 'ctx.trigger("s") knows no option "tenant".'],
+    ['trigger', { tenant: 'other' }, 'ctx.trigger("s") takes no tenant: a child belongs to the tenant of its parent.'],
+    ['triggerAll', { tenant: 'other' }, 'ctx.triggerAll("s") takes no tenant: a child'],
+    ['trigger', { prioriti: 1 }, 'Did you mean "priority"?'],
   ] as const)('of ctx.%s fails the run, which names it', async (call, options, message) => {
     const { run } = await bench.perform((ctx) => {
       const given = misspelled(options)
       if (call === 'waitFor') return ctx.waitFor('s', given)
-      if (call === 'trigger')
-        return ctx.trigger(
-          's',
-          defineJob({ name: 'other', input: anything }, () => 1),
-          {},
-          given,
-        )
+      if (call === 'trigger') return ctx.trigger('s', other, {}, given)
+      if (call === 'triggerAll') return ctx.triggerAll('s', other, [{}], given)
       if (call === 'stream') return ctx.stream('s', given, () => 1)
       return call === 'run' ? ctx.run('s', given, () => 1) : ctx.transaction('s', given, () => 1)
     })
     expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining(message) })
+  })
+
+  it.each([
+    ['tenant', 'runAt'],
+    ['key', 'per'],
+    ['tag', 'max'],
+    ['size', 'type'],
+  ])('is not taken for one that has nothing in common with it: %s', (name, known) => {
+    expect(() => refuseUnknownOptions('withThing()', { [name]: 1 }, { [known]: true })).toThrow(`There are ${known}.`)
   })
 
   it('is one also when it is undefined: it is spelled as wrongly', async () => {

@@ -3,10 +3,10 @@ import type { JobDeclaration } from './declare-job'
 import { isWatched, type Engine } from './engine'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
+import type { OptionNames } from './known-options'
 import { commitRow, elapsedMs, idsOf, newRow, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
-import { CHILD_OPTIONS, knownJob, type ChildOptions } from './step-trigger'
+import { CHILD_OPTIONS, knownJob, refuseBadChild, type ChildOptions } from './step-trigger'
 import type { NewRun } from './storage'
 import { toNewRun } from './trigger'
 import { decodeValue } from './values'
@@ -150,7 +150,7 @@ function refuseBadCall(name: string, payloads: readonly unknown[], options: Trig
       `${call} takes no idempotencyKey: one key has one run. Each run is created once anyway.`,
     )
   }
-  refuseUnknownOptions(call, options, TRIGGER_ALL_OPTIONS)
+  refuseBadChild(call, options, TRIGGER_ALL_OPTIONS)
   const { limit, concurrencyKey, concurrencyLimit } = options
   if (limit === undefined) return
   if (concurrencyKey !== undefined || concurrencyLimit !== undefined) {

@@ -46,7 +46,7 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     const { engine, run } = scope
     const before = scope.recorded.get(name)
     if (before?.status === 'completed') return childOf(job, decodeValue(before.output))
-    refuseUnknownOptions(`ctx.trigger("${name}")`, options, CHILD_OPTIONS)
+    refuseBadChild(`ctx.trigger("${name}")`, options, CHILD_OPTIONS)
     const definition = knownJob(engine, job, `ctx.trigger("${name}")`)
     const own = { tenant: run.tenant, onConflict: 'return' } as const
     const item = { job: definition, payload, options: { ...options, ...own } }
@@ -64,6 +64,13 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     engine.events.emit({ ...event, output: id }, seq)
     return childOf(job, id)
   })
+}
+
+export function refuseBadChild(call: string, options: ChildOptions, known: Readonly<Record<string, true>>): void {
+  if (Object.hasOwn(Object(options), 'tenant')) {
+    throw new InvalidOptionError(`${call} takes no tenant: a child belongs to the tenant of its parent.`)
+  }
+  refuseUnknownOptions(call, options, known)
 }
 
 function childOf({ name }: { readonly name: string }, id: unknown): ChildRun {

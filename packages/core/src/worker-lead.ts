@@ -1,5 +1,5 @@
 import type { Durably } from './durably'
-import { InvalidOptionError, refuseBadDuration } from './errors'
+import { InvalidOptionError } from './errors'
 import { onRejection } from './guarded'
 import type { Plugin, Uninstall } from './plugin'
 import type { StopOptions, Worker } from './worker'
@@ -63,7 +63,6 @@ export class WorkerLead {
 
   /** The plugin gives up what it holds when nothing of the worker needs it any more. */
   async stop(options: StopOptions): Promise<void> {
-    refuseBadDuration('timeout', options.timeout)
     const term = this.#term
     this.#term = null
     if (term !== null) term.isOver = true

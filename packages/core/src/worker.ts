@@ -41,6 +41,13 @@ export interface StopOptions {
   readonly timeout?: number | undefined
 }
 
+/** Before anything stops. */
+export function requireStopOptions(options: StopOptions): StopOptions {
+  refuseUnknownOptions('stop()', options, STOP_OPTIONS)
+  refuseBadDuration('timeout', options.timeout)
+  return options
+}
+
 interface Budget {
   isOver: boolean
   /** What was in flight when it was over. */
@@ -111,9 +118,7 @@ export class Worker {
   }
 
   async stop(options: StopOptions): Promise<void> {
-    refuseUnknownOptions('stop()', options, STOP_OPTIONS)
-    const { timeout } = options
-    refuseBadDuration('timeout', timeout)
+    const { timeout } = requireStopOptions(options)
     this.#startsAgain = false
     if (this.#state === 'stopped') return
     this.#stopping ??= this.#stopOnce().finally(() => {

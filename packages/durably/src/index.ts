@@ -31,6 +31,7 @@ export {
   refuseMisspelledOptions,
   refuseUnknownOptions,
   requireRetryPolicy,
+  requireStopOptions,
   RetryAfterError,
   RUN_STATUSES,
   RunFailedError,

@@ -1,16 +1,6 @@
-import {
-  refuseUnknownOptions,
-  type OptionNames,
-  ClosedError,
-  InvalidOptionError,
-  type Clock,
-  type Durably,
-  type StopOptions,
-} from '../index'
+import { ClosedError, requireStopOptions, type Clock, type Durably, type StopOptions } from '../index'
 import { QueueStoppedError } from './errors'
 import type { Retention } from './retention'
-
-const STOP_OPTIONS: OptionNames<StopOptions> = { timeout: true }
 
 const AGAIN_MS = 1000
 
@@ -61,11 +51,7 @@ export class QueueSwitch {
   }
 
   async #stop(options: StopOptions): Promise<void> {
-    refuseUnknownOptions('stop()', options, STOP_OPTIONS)
-    const { timeout } = options
-    if (timeout !== undefined && !(timeout >= 0 && timeout < Number.POSITIVE_INFINITY)) {
-      throw new InvalidOptionError(`timeout must be a number of milliseconds from 0, not ${timeout}.`)
-    }
+    const { timeout } = requireStopOptions(options)
     const { durably, retention } = this.#params
     const before = this.#state
     if (before === 'new' || before === 'started') this.#state = 'stopping'

@@ -542,6 +542,7 @@ describe('an option that nobody knows', () => {
     ['redrive of a list', (queue) => queue.redrive(wrong([])), 'not a value of type Array.'],
     ['purge of a list', (queue) => queue.purge(wrong([])), 'not a value of type Array.'],
     ['stop', (queue) => queue.stop(wrong({ timout: 1 })), 'Did you mean "timeout"?'],
+    ['a stop with nothing', (queue) => queue.stop(wrong(null)), 'stop() takes its options as an object, not null.'],
     ['a stop for ever', (queue) => queue.stop({ timeout: Number.POSITIVE_INFINITY }), 'milliseconds from 0'],
     ['runUntilIdle', (queue) => queue.runUntilIdle(wrong({ budget: 1 })), 'Did you mean "budgetMs"?'],
   ])('of %s is one, and nothing happens', async (_of, call, message) => {
