@@ -157,12 +157,32 @@ function requireHandler(handler: TaskHandler): TaskHandler {
   if (typeof execute !== 'function') {
     throw new InvalidOptionError(`The handler of "${taskType}" needs a function execute(payload, ctx).`)
   }
-  // An object with an execute() may have things of its own.
-  refuseMisspelledOptions(`The handler of "${taskType}"`, handler, HANDLER)
+  refuseUnknownData(`The handler of "${taskType}"`, handler)
   if (timeout !== undefined && !(timeout > 0 && Number.isFinite(timeout))) {
     throw new InvalidOptionError(`The timeout of "${taskType}" must be more than 0 ms, not ${timeout}.`)
   }
   return handler
+}
+
+/** Where others, and queues before this one, have the number of tries. */
+const TRIES = ['maxAttempts', 'retries']
+
+/** An object with an execute() may have methods of its own, and an instance of a class what these need. */
+function refuseUnknownData(what: string, handler: TaskHandler): void {
+  const data = Object.fromEntries(Object.entries(handler).filter(([, value]) => typeof value !== 'function'))
+  const misplaced = TRIES.find((name) => Object.hasOwn(data, name))
+  if (misplaced !== undefined) {
+    throw new InvalidOptionError(`${what} takes no "${misplaced}": give it retry: { maxAttempts }.`)
+  }
+  if (isLiteral(handler)) refuseUnknownOptions(what, data, HANDLER)
+  else refuseMisspelledOptions(what, handler, HANDLER)
+}
+
+/** No instance of a class, and no module. */
+function isLiteral(given: object): boolean {
+  const prototype = Object.getPrototypeOf(given)
+  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null
+  return isPlain && !(Symbol.toStringTag in given)
 }
 
 /** For types without a schema: what JSON can carry. */

@@ -552,7 +552,34 @@ describe('an option that nobody knows', () => {
     expect(await queue.countsByState()).toMatchObject({ queued: 0 })
   })
 
-  it('is no matter of durably in an object that is the handler', async () => {
+  it.each([
+    ['maxAttempts', 2, 'The handler of "mail" takes no "maxAttempts": give it retry: { maxAttempts }.'],
+    ['retries', 2, 'The handler of "mail" takes no "retries": give it retry: { maxAttempts }.'],
+    ['priority', 1, 'The handler of "mail" knows no option "priority".'],
+    ['backoffMs', undefined, 'The handler of "mail" knows no option "backoffMs".'],
+  ])('of an object that is the handler is one: %s', (name, value, message) => {
+    const queue = open()
+    expect(() => queue.register(wrong({ taskType: 'mail', execute() {}, [name]: value }))).toThrow(message)
+    expect(() => queue.declare('mail')).not.toThrow()
+  })
+
+  it('is no method of an object that is the handler', async () => {
+    const queue = open()
+    const done: unknown[] = []
+    const handler = {
+      taskType: 'mail',
+      send: (to: unknown) => void done.push(to),
+      execute(to: unknown) {
+        this.send(to)
+      },
+    }
+    queue.register(handler)
+    await queue.enqueue('mail', 'ann')
+    await queue.runUntilIdle()
+    expect(done).toEqual(['ann'])
+  })
+
+  it('is no matter of durably in an instance of a class that is the handler', async () => {
     class Mailer {
       readonly taskType = 'mail'
       readonly sent: unknown[] = []
@@ -561,7 +588,11 @@ describe('an option that nobody knows', () => {
         this.sent.push(payload)
       }
     }
+    class Twice extends Mailer {
+      readonly maxAttempts = 2
+    }
     const [queue, mailer] = [open(), new Mailer()]
+    expect(() => queue.register(new Twice())).toThrow('takes no "maxAttempts"')
     queue.register(mailer)
     await queue.enqueue('mail', 'ann')
     await queue.runUntilIdle()
