@@ -22,6 +22,7 @@ export {
   stepWrite,
   STORAGE_CONTRACT,
   STORAGE_MUTANTS,
+  UnusedStubError,
 } from '@coji/durably-core/testing'
 export type {
   BodyStart,

@@ -48,7 +48,7 @@ export type {
 export { SCRIPTED_JOBS } from './simulation/scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulation/simulate'
 export { ENGINE_MUTANTS, STORAGE_MUTANTS, type Mutant } from './simulation/storage-mutants'
-export { NeverEndsError, NeverWaitsError } from './jobs/errors'
+export { NeverEndsError, NeverWaitsError, UnusedStubError } from './jobs/errors'
 export type { StepStub, StepStubs } from './jobs/step-stubs'
 export {
   createTestDurably,

@@ -123,6 +123,44 @@ describe('createTestDurably', () => {
     ])
   })
 
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, 'createTestDurably() takes its options as an object, not undefined.'],
+    ['a misspelled name', { jobs: JOBS, stesp: {} }, 'Did you mean "steps"?'],
+    ['no jobs', {}, 'needs jobs made by defineJob(), as in { jobs: { order } }.'],
+    ['a job that is none', { jobs: { order: () => 1 } }, 'needs jobs made by defineJob()'],
+    ['a stub that is none', { jobs: JOBS, steps: { pay: 5 } }, 'the stub of "pay" must be a function, not 5.'],
+    ['one of a job', { jobs: JOBS, steps: { order: { ship: 5 } } }, 'of "ship" of job "order" must be a function'],
+    ['stubs of no job', { jobs: JOBS, steps: { ordr: {} } }, 'but the jobs here are "order", "charge".'],
+    ['a list of stubs', { jobs: JOBS, steps: [] }, 'steps must be stubs by the names of their steps'],
+    ['plugins', { jobs: JOBS, plugins: {} }, 'plugins must be a list.'],
+    ['no number of jumps', { jobs: JOBS, maxJumps: 0 }, 'maxJumps must be an integer from 1, not 0.'],
+  ])('refuses what it cannot use: %s', (_what, options, message) => {
+    expect(() => createTestDurably(options as never)).toThrow(message)
+  })
+
+  it('tells at the end which stub no step asked for', async () => {
+    const job = defineJob({ name: 'job', input: z.object({}) }, (ctx) => ctx.run('charge', () => 1))
+    const stub = () => 2
+    const steps = { chrage: stub, job: { charge: stub, ship: stub } }
+    const test = createTestDurably({ jobs: { job }, steps })
+    await test.jobs.job.triggerAndWait({})
+    await expect(test.close()).rejects.toMatchObject({
+      code: 'UNUSED_STUB',
+      message: expect.stringContaining('"chrage", "job: ship". The steps that were run are "charge".'),
+    })
+    const never = createTestDurably({ jobs: { job }, steps: { charge: () => 2 } })
+    await expect(never.close()).rejects.toThrow('No step was run.')
+    await createTestDurably({ jobs: { job }, steps, allowUnusedStubs: true }).close()
+  })
+
+  it('counts a stub that another process was asked for', async () => {
+    const job = defineJob({ name: 'job', input: z.object({}) }, (ctx) => ctx.run('charge', () => 1))
+    const test = createTestDurably({ jobs: { job }, steps: { charge: () => 2 } })
+    await test.jobs.job.triggerAndWait({})
+    test.crash()
+    await test.close()
+  })
+
   it('runs a stub that fails again by the policy of the step', async () => {
     const job = defineJob({ name: 'job', input: z.object({}) }, (ctx) =>
       ctx.run('call', { retry: { maxAttempts: 3, delay: 3_600_000 } }, () => 'real'),

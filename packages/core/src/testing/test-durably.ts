@@ -1,7 +1,9 @@
+import { isDeclaration } from '../declare-job'
 import type { Durably, Handles, JobRecord } from '../durably'
 import { InvalidOptionError, NotFoundError } from '../errors'
 import { EVENT_TYPES, type DurablyEvent } from '../events'
 import type { JobHandle } from '../job-handle'
+import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { isEnded, type EndedStatus } from '../lifecycle'
 import { createMemoryStorage } from '../memory/memory-storage'
 import type { DurablyOptions } from '../options'
@@ -10,7 +12,7 @@ import type { Run, Step } from '../run'
 import type { Log } from '../runs'
 import type { StoredEvent } from '../stored-event'
 import { AwaitedSignals } from './jobs/awaited-signals'
-import { stubSteps, type StepStubs } from './jobs/step-stubs'
+import { StubbedSteps, type StepStubs } from './jobs/step-stubs'
 import { createTestProcess, type TestProcess } from './jobs/test-process'
 import type { FakeClock } from './fake-clock'
 import { createTestClock, TimeMachine, type Goal } from './jobs/time-machine'
@@ -26,8 +28,22 @@ export interface TestDurablyOptions<TJobs extends JobRecord>
   readonly plugins?: readonly Plugin[] | undefined
   /** Where the clock stands at first. Default: now, so that what jobs compute from `Date.now()` is not in the past. */
   readonly startAt?: Date | string | undefined
+  /** Let `close()` not mind stubs that no step asked for: for stubs that several tests share. */
+  readonly allowUnusedStubs?: boolean | undefined
   /** How often the clock may jump for one `runToEnd` before it counts as endless. Default 1000. */
   readonly maxJumps?: number | undefined
+}
+
+const OPTIONS: OptionNames<TestDurablyOptions<JobRecord>> = {
+  jobs: true,
+  steps: true,
+  plugins: true,
+  startAt: true,
+  allowUnusedStubs: true,
+  maxJumps: true,
+  concurrency: true,
+  maxCrashes: true,
+  logger: true,
 }
 
 /** A run that has ended. */
@@ -59,12 +75,16 @@ export interface TestDurably<TJobs extends JobRecord = JobRecord> {
   logs(run: Run | string): Promise<Log[]>
   /** Everything that was told of the run, in its order. */
   events(run: Run | string): Promise<StoredEvent[]>
-  /** Uninstalls the plugins. Without any there is nothing to close: no timer, no file and no connection is left open. */
+  /**
+   * Uninstalls the plugins, and rejects with `UnusedStubError` if no step asked for one of the stubs. Nothing else is
+   * left to close: no timer, no file and no connection is open.
+   */
   close(): Promise<void>
 }
 
 /** Jobs for tests: in memory, with a clock that jumps to the next instant at which something is due. */
 export function createTestDurably<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>): TestDurably<TJobs> {
+  requireOptions(options)
   const clock = createTestClock(startOf(options.startAt))
   const stage = createStage(options, clock)
   const { machine, current } = stage
@@ -89,7 +109,23 @@ export function createTestDurably<TJobs extends JobRecord>(options: TestDurablyO
     steps: (run) => current().durably.getSteps(idOf(run)),
     logs: (run) => current().durably.getLogs(idOf(run)),
     events: (run) => current().durably.getEvents(idOf(run)),
-    close: () => current().durably.close(),
+    async close() {
+      await current().durably.close()
+      if (options.allowUnusedStubs !== true) stage.stubs.refuseUnused()
+    },
+  }
+}
+
+/** A stub that is not found would let a body run in earnest. */
+function requireOptions(options: TestDurablyOptions<JobRecord>): void {
+  refuseUnknownOptions('createTestDurably()', options, OPTIONS)
+  const { jobs, plugins = [], maxJumps = 1 } = options
+  if (typeof jobs !== 'object' || jobs === null || !Object.values(jobs).every(isDeclaration)) {
+    throw new InvalidOptionError('createTestDurably() needs jobs made by defineJob(), as in { jobs: { order } }.')
+  }
+  if (!Array.isArray(plugins)) throw new InvalidOptionError('plugins must be a list.')
+  if (!Number.isSafeInteger(maxJumps) || maxJumps < 1) {
+    throw new InvalidOptionError(`maxJumps must be an integer from 1, not ${String(maxJumps)}.`)
   }
 }
 
@@ -97,6 +133,7 @@ export function createTestDurably<TJobs extends JobRecord>(options: TestDurablyO
 interface Stage<TJobs extends JobRecord = JobRecord> {
   readonly machine: TimeMachine
   readonly signals: AwaitedSignals
+  readonly stubs: StubbedSteps
   /** Called at each event of a run. */
   readonly watchers: Set<(runId: string) => void>
   current(): TestProcess<TJobs>
@@ -105,6 +142,10 @@ interface Stage<TJobs extends JobRecord = JobRecord> {
 
 function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>, clock: FakeClock): Stage<TJobs> {
   const { jobs, steps = {}, plugins = [], maxJumps = 1000, concurrency, maxCrashes, logger } = options
+  const stubs = new StubbedSteps(
+    steps,
+    Object.values(jobs).map(({ name }) => name),
+  )
   const storage = createMemoryStorage({ now: () => clock.now() })
   const signals = new AwaitedSignals(storage, () => living.durably)
   const watchers: Stage['watchers'] = new Set()
@@ -121,7 +162,7 @@ function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>
     for (const watch of watchers) watch(event.runId)
   }
   function open(): TestProcess<TJobs> {
-    const all = [HISTORY, ...plugins, stubSteps(steps)]
+    const all = [HISTORY, ...plugins, stubs.plugin()]
     const opened = createTestProcess({
       jobs,
       storage,
@@ -136,6 +177,7 @@ function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>
   return {
     machine,
     signals,
+    stubs,
     watchers,
     current: () => living,
     crash() {

@@ -17,3 +17,17 @@ export class NeverWaitsError extends DurablyError {
     super('NEVER_WAITS', `Run ${runId} is ${status}, and did not wait for "${signalName}".`)
   }
 }
+
+/** No step asked for a stub of the test: look at its name. Stubs that several tests share need `allowUnusedStubs`. */
+export class UnusedStubError extends DurablyError {
+  override readonly name = 'UnusedStubError'
+
+  constructor(unused: readonly string[], asked: readonly string[]) {
+    const list = (names: readonly string[]) => names.map((each) => `"${each}"`).join(', ')
+    const steps = asked.length === 0 ? 'No step was run' : `The steps that were run are ${list(asked)}`
+    super(
+      'UNUSED_STUB',
+      `No step asked for the stub of ${list(unused)}. ${steps}. Stubs that several tests share need allowUnusedStubs.`,
+    )
+  }
+}
