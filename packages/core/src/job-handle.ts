@@ -50,7 +50,7 @@ export interface JobHandleParams {
   readonly getRuns: (filter: RunFilter) => Promise<Run[]>
 }
 
-const TRIGGER_AND_WAIT_OPTIONS = { ...TRIGGER_OPTIONS, ...WAIT_OPTIONS }
+export const TRIGGER_AND_WAIT_OPTIONS = { ...TRIGGER_OPTIONS, ...WAIT_OPTIONS }
 const BATCH_ITEM: OptionNames<BatchTriggerInput<unknown>> = { payload: true, options: true }
 
 export function createJobHandle({ engine, job, trigger, waits, getRun, getRuns }: JobHandleParams): JobHandle {

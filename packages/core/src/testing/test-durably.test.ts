@@ -74,6 +74,73 @@ describe('createTestDurably', () => {
     ])
   })
 
+  it('says that a run ended without waiting for a signal', async () => {
+    const job = defineJob({ name: 'job', input: z.object({}) }, async (ctx) => {
+      await ctx.sleep('a day', DAY_MS)
+      return ctx.run('step', () => 1)
+    })
+    const test = createTestDurably({ jobs: { job } })
+    const run = await test.jobs.job.trigger({})
+    await expect(test.signalWhenWaiting(run, 'approval')).rejects.toMatchObject({
+      code: 'NEVER_WAITS',
+      message: expect.stringContaining('is completed, and did not wait for "approval"'),
+    })
+  })
+
+  it('waits for a run as long as it is told to, in the time of the test', async () => {
+    const job = defineJob({ name: 'job', input: z.object({}) }, async (ctx) => {
+      await ctx.sleep('two days', 2 * DAY_MS)
+      return ctx.waitFor('go')
+    })
+    const test = createTestDurably({ jobs: { job } })
+    const startedAt = test.now().getTime()
+    const waited = test.jobs.job.triggerAndWait({}, { timeout: DAY_MS, labels: { a: 'b' } })
+    await expect(waited).rejects.toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining(`${DAY_MS} ms`) })
+    expect(test.now().getTime() - startedAt).toBe(DAY_MS)
+    const [run] = await test.jobs.job.getRuns({ labels: { a: 'b' } })
+    // Nothing else will ever be due.
+    await expect(test.jobs.job.wait(run?.id ?? '', { timeout: 5 * DAY_MS })).rejects.toMatchObject({ code: 'TIMEOUT' })
+    expect(test.now().getTime() - startedAt).toBe(6 * DAY_MS)
+    await test.durably.signal(run?.id ?? '', 'go', 1)
+    expect(await test.jobs.job.wait(run?.id ?? '', { timeout: 0 }).catch(({ code }) => code)).toBe('TIMEOUT')
+    expect(await test.jobs.job.wait(run?.id ?? '', { timeout: 1 })).toMatchObject({ output: 1 })
+  })
+
+  it('gives up waiting for a run when it is told to', async () => {
+    const giveUp = new AbortController()
+    const job = defineJob({ name: 'job', input: z.object({}) }, (ctx) =>
+      ctx.run('step', () => {
+        giveUp.abort(new Error('enough'))
+        return new Promise(() => {})
+      }),
+    )
+    const test = createTestDurably({ jobs: { job } })
+    await expect(test.jobs.job.triggerAndWait({}, { signal: giveUp.signal })).rejects.toThrow('enough')
+    await expect(test.jobs.job.triggerAndWait({}, { signal: giveUp.signal })).rejects.toThrow('enough')
+    expect(await test.jobs.job.getRuns()).toHaveLength(1)
+    await expect(test.jobs.job.triggerAndWait({}, { timout: 1 } as never)).rejects.toThrow(
+      'triggerAndWait() knows no option "timout". Did you mean "timeout"?',
+    )
+    await expect(test.jobs.job.wait('id', { timeout: -1 })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await test.close()
+  })
+
+  it('names the step in which nothing happens any more', async () => {
+    const job = defineJob({ name: 'job', input: z.object({}) }, (ctx) => ctx.run('hangs', () => new Promise(() => {})))
+    const outside = defineJob({ name: 'outside', input: z.object({}) }, () => new Promise(() => {}))
+    const test = createTestDurably({ jobs: { job, outside }, concurrency: 2, maxQuietMs: 40 })
+    await expect(test.runToEnd(test.jobs.outside.trigger({}))).rejects.toMatchObject({
+      code: 'NEVER_ENDS',
+      message: expect.stringMatching(/job "outside".*nothing has happened for 40 ms of real time, outside of steps/),
+    })
+    await expect(test.runToEnd(test.jobs.job.trigger({}))).rejects.toMatchObject({
+      code: 'NEVER_ENDS',
+      message: expect.stringMatching(/nothing has happened for 40 ms of real time, .*in step "hangs" of job "job"/),
+    })
+    expect(() => createTestDurably({ jobs: {}, maxQuietMs: 0 })).toThrow('maxQuietMs must be')
+    await test.close()
+  })
+
   it('says why a run does not end', async () => {
     const test = createTestDurably({ jobs: JOBS, steps: { pay: () => 'paid' } })
     const waiting = defineJob({ name: 'waiting', input: z.object({}) }, (ctx) => ctx.waitFor('never'))

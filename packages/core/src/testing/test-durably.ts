@@ -1,16 +1,17 @@
 import { isDeclaration } from '../declare-job'
 import type { Durably, Handles, JobRecord } from '../durably'
-import { InvalidOptionError, NotFoundError } from '../errors'
+import { InvalidOptionError, NotFoundError, TimeoutError } from '../errors'
 import { EVENT_TYPES, type DurablyEvent } from '../events'
-import type { JobHandle } from '../job-handle'
+import { TRIGGER_AND_WAIT_OPTIONS, type JobHandle, type RunOutput } from '../job-handle'
 import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { isEnded, type EndedStatus } from '../lifecycle'
 import { createMemoryStorage } from '../memory/memory-storage'
 import type { DurablyOptions } from '../options'
-import type { Plugin } from '../plugin'
+import type { Plugin, StepInfo } from '../plugin'
 import type { Run, Step } from '../run'
 import type { Log } from '../runs'
 import type { StoredEvent } from '../stored-event'
+import { refuseBadWait, WAIT_OPTIONS, type WaitOptions } from '../waits'
 import { AwaitedSignals } from './jobs/awaited-signals'
 import { StubbedSteps, type StepStubs } from './jobs/step-stubs'
 import { createTestProcess, type TestProcess } from './jobs/test-process'
@@ -32,6 +33,11 @@ export interface TestDurablyOptions<TJobs extends JobRecord>
   readonly allowUnusedStubs?: boolean | undefined
   /** How often the clock may jump for one `runToEnd` before it counts as endless. Default 1000. */
   readonly maxJumps?: number | undefined
+  /**
+   * Real milliseconds in which nothing happens before a body in flight counts as one that never settles. Default 4000:
+   * less than test runners give a test.
+   */
+  readonly maxQuietMs?: number | undefined
 }
 
 const OPTIONS: OptionNames<TestDurablyOptions<JobRecord>> = {
@@ -41,6 +47,7 @@ const OPTIONS: OptionNames<TestDurablyOptions<JobRecord>> = {
   startAt: true,
   allowUnusedStubs: true,
   maxJumps: true,
+  maxQuietMs: true,
   concurrency: true,
   maxCrashes: true,
   logger: true,
@@ -88,13 +95,14 @@ export function createTestDurably<TJobs extends JobRecord>(options: TestDurablyO
   const clock = createTestClock(startOf(options.startAt))
   const stage = createStage(options, clock)
   const { machine, current } = stage
-  const runToEnd: TestDurably['runToEnd'] = async (run) => reachEnd(stage, idOf(await run))
+  const runToEnd: TestDurably['runToEnd'] = async <TOutput>(run: RunUnderTest<TOutput>) =>
+    (await reachEnd<TOutput>(stage, idOf(await run))) as EndedRun<TOutput>
   return {
     get durably() {
       return current().durably
     },
     jobs: Object.fromEntries(
-      Object.keys(options.jobs).map((key) => [key, handleOf(() => current().handles[key] as JobHandle, runToEnd)]),
+      Object.keys(options.jobs).map((key) => [key, handleOf(stage, () => current().handles[key] as JobHandle)]),
     ) as Handles<TJobs>,
     runToEnd,
     signalWhenWaiting: (run, name, payload) => reachWait({ stage, run, name, payload }),
@@ -119,7 +127,7 @@ export function createTestDurably<TJobs extends JobRecord>(options: TestDurablyO
 /** A stub that is not found would let a body run in earnest. */
 function requireOptions(options: TestDurablyOptions<JobRecord>): void {
   refuseUnknownOptions('createTestDurably()', options, OPTIONS)
-  const { jobs, plugins = [], maxJumps = 1 } = options
+  const { jobs, plugins = [], maxJumps = 1, maxQuietMs = 1 } = options
   if (typeof jobs !== 'object' || jobs === null || !Object.values(jobs).every(isDeclaration)) {
     throw new InvalidOptionError('createTestDurably() needs jobs made by defineJob(), as in { jobs: { order } }.')
   }
@@ -127,10 +135,14 @@ function requireOptions(options: TestDurablyOptions<JobRecord>): void {
   if (!Number.isSafeInteger(maxJumps) || maxJumps < 1) {
     throw new InvalidOptionError(`maxJumps must be an integer from 1, not ${String(maxJumps)}.`)
   }
+  if (!(maxQuietMs > 0 && Number.isFinite(maxQuietMs))) {
+    throw new InvalidOptionError(`maxQuietMs must be more than 0 ms, not ${String(maxQuietMs)}.`)
+  }
 }
 
 /** What the parts of a test share. */
 interface Stage<TJobs extends JobRecord = JobRecord> {
+  readonly clock: FakeClock
   readonly machine: TimeMachine
   readonly signals: AwaitedSignals
   readonly stubs: StubbedSteps
@@ -141,7 +153,8 @@ interface Stage<TJobs extends JobRecord = JobRecord> {
 }
 
 function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>, clock: FakeClock): Stage<TJobs> {
-  const { jobs, steps = {}, plugins = [], maxJumps = 1000, concurrency, maxCrashes, logger } = options
+  const { jobs, steps = {}, plugins = [], maxJumps = 1000, maxQuietMs = 4000 } = options
+  const { concurrency, maxCrashes, logger } = options
   const stubs = new StubbedSteps(
     steps,
     Object.values(jobs).map(({ name }) => name),
@@ -152,8 +165,10 @@ function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>
   const machine = new TimeMachine({
     clock,
     maxJumps,
+    maxQuietMs,
+    whereQuiet: () => whereOf(stubs.inProgress()),
     drain: () => Promise.race([living.durably.runUntilIdle(), living.died.then(() => null)]),
-    sendSignals: () => signals.wereSent(),
+    settleSignals: () => signals.wereSettled(),
   })
   function hear(event: DurablyEvent): void {
     machine.noteEvent()
@@ -175,6 +190,7 @@ function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>
   }
   let living = open()
   return {
+    clock,
     machine,
     signals,
     stubs,
@@ -187,26 +203,41 @@ function createStage<TJobs extends JobRecord>(options: TestDurablyOptions<TJobs>
   }
 }
 
-async function reachEnd<TOutput>({ machine, watchers, current }: Stage, id: string): Promise<EndedRun<TOutput>> {
+/** The run when it has ended, or when it has been waited for as long as the options say. */
+async function reachEnd<TOutput>(stage: Stage, id: string, options: WaitOptions = {}): Promise<Run<TOutput>> {
+  const { clock, machine, watchers, current } = stage
+  const { timeout, signal } = options
+  const dueAt = timeout === undefined ? undefined : clock.now() + timeout
   const read = async () => {
     const run = await current().durably.getRun(id)
     if (run === null) throw NotFoundError.run(id)
     return run as Run<TOutput>
   }
-  const isReached = async () => isEnded((await read()).status)
+  const isGivenUp = () => signal?.aborted === true || (dueAt !== undefined && clock.now() >= dueAt)
+  const isReached = async () => isEnded((await read()).status) || isGivenUp()
   let look: (runId: string) => void = () => {}
+  let giveUp: () => void = () => {}
   const reached = new Promise<void>((resolve) => {
+    giveUp = resolve
     look = (runId) => {
       if (runId === id) void isReached().then((isOver) => isOver && resolve(), resolve)
     }
   })
   watchers.add(look)
+  signal?.addEventListener('abort', giveUp)
   try {
-    await machine.reach({ reached, isReached, explain: () => current().durably.explain(id) })
+    await machine.reach({ reached, isReached, dueAt, explain: () => current().durably.explain(id) })
   } finally {
     watchers.delete(look)
+    signal?.removeEventListener('abort', giveUp)
   }
-  return (await read()) as EndedRun<TOutput>
+  return read()
+}
+
+/** Where nothing happens. */
+function whereOf(steps: readonly StepInfo[]): string {
+  const names = steps.map(({ stepName, jobName, runId }) => `in step "${stepName}" of job "${jobName}" (${runId})`)
+  return names.length === 0 ? 'outside of steps' : names.join(' and ')
 }
 
 interface ReachWaitParams {
@@ -245,22 +276,29 @@ function idOf(run: Run | string): string {
   return typeof run === 'string' ? run : run.id
 }
 
-type RunToEnd = (run: string) => Promise<unknown>
-
 /** The handle of whichever process lives, whose waits let time pass. */
-function handleOf(current: () => JobHandle, runToEnd: RunToEnd): JobHandle {
-  const ended: JobHandle['wait'] = async (id, options) => {
-    await runToEnd(id)
-    return current().wait(id, options)
+function handleOf(stage: Stage, current: () => JobHandle): JobHandle {
+  async function ended(id: string, options: WaitOptions): Promise<RunOutput<unknown>> {
+    const run = await reachEnd(stage, id, options)
+    if (isEnded(run.status)) return current().wait(id)
+    options.signal?.throwIfAborted()
+    throw new TimeoutError(`Run ${id} has not ended within ${options.timeout} ms of the time in this test. It goes on.`)
   }
   return {
     name: current().name,
     trigger: (payload, options) => current().trigger(payload, options),
-    async triggerAndWait(payload, { timeout: _timeout, signal: _signal, ...options } = {}) {
+    async triggerAndWait(payload, given = {}) {
+      refuseUnknownOptions('triggerAndWait()', given, TRIGGER_AND_WAIT_OPTIONS)
+      const { timeout, signal, ...options } = given
+      refuseBadWait({ timeout, signal })
       const { id } = await current().trigger(payload, options)
-      return ended(id)
+      return ended(id, { timeout, signal })
     },
-    wait: ended,
+    async wait(id, options = {}) {
+      refuseUnknownOptions('wait()', options, WAIT_OPTIONS)
+      refuseBadWait(options)
+      return ended(id, options)
+    },
     batchTrigger: (items) => current().batchTrigger(items),
     getRun: (id) => current().getRun(id),
     getRuns: (filter) => current().getRuns(filter),

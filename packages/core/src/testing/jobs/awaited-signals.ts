@@ -19,7 +19,7 @@ export class AwaitedSignals {
   /** Rows of waits that have their signal. */
   readonly #answered = new Set<string>()
   #looking: Promise<void> = Promise.resolve()
-  #sent = 0
+  #settled = 0
 
   constructor(storage: Storage, current: () => Durably) {
     this.#storage = storage
@@ -40,12 +40,12 @@ export class AwaitedSignals {
     return this.#looking
   }
 
-  /** Whether any was sent since the last call. */
-  async wereSent(): Promise<boolean> {
+  /** Whether any was sent, or refused, since the last call. */
+  async wereSettled(): Promise<boolean> {
     await this.look()
-    const sent = this.#sent
-    this.#sent = 0
-    return sent > 0
+    const settled = this.#settled
+    this.#settled = 0
+    return settled > 0
   }
 
   async #lookAtAll(): Promise<void> {
@@ -71,11 +71,11 @@ export class AwaitedSignals {
     }
     this.#answered.add(wait.id)
     await this.#current().signal(runId, name, payload)
-    this.#sent += 1
     return true
   }
 
   #remove(signal: AwaitedSignal): AwaitedSignal {
+    this.#settled += 1
     this.#awaited = this.#awaited.filter((each) => each !== signal)
     return signal
   }
