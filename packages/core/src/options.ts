@@ -18,7 +18,11 @@ export interface DurablyOptions {
   readonly concurrency?: number | undefined
   /** Names this worker in the database. Two living processes must not share it. Default: a new id. */
   readonly workerId?: string | undefined
-  /** After so many lost workers in a row without a recorded step a run fails. Default 5. */
+  /**
+   * After so many lost workers in a row without a recorded step or a new checkpoint (`save`) a run fails with the code
+   * `crash_limit`. From the second on it is a suspect: a worker holds one at a time, and only the suspect is blamed when
+   * the worker is lost. With 1 or 2 nobody is spared: all runs of a lost worker count it, and may fail. Default 5.
+   */
   readonly maxCrashes?: number | undefined
   /** Default `console`; `null` for none. */
   readonly logger?: Logger | null | undefined
