@@ -38,20 +38,15 @@ function inWords(given: unknown, kind: string): string {
 }
 
 function unknownOption(what: string, name: string, known: KnownOptions): InvalidOptionError {
-  const nearest = nearestOf(name, known, mostEdits(name))
+  const nearest = nearestOf(name, known, editsOfSlips(name))
   const hint = nearest === null ? `There are ${Object.keys(known).join(', ')}.` : `Did you mean "${nearest}"?`
   return new InvalidOptionError(`${what} knows no option "${name}". ${hint}`)
 }
 
-/** Three letters of seven: of a short name a few others always differ by half of it. */
-function mostEdits(name: string): number {
-  return Math.max(1, Math.floor((name.length * 3) / 7))
-}
-
 /** The known name that most likely was meant; `null` when all are further away than so many letters. */
-function nearestOf(name: string, known: KnownOptions, most: number): string | null {
+function nearestOf(name: string, known: KnownOptions, mostEdits: number): string | null {
   let nearest: string | null = null
-  let least = most + 1
+  let least = mostEdits + 1
   for (const each of Object.keys(known)) {
     const distance = editsBetween(name.toLowerCase(), each.toLowerCase())
     if (distance >= least) continue
@@ -59,6 +54,11 @@ function nearestOf(name: string, known: KnownOptions, most: number): string | nu
     nearest = each
   }
   return nearest
+}
+
+/** Three letters of seven: of a short name a few others always differ by half of it. */
+function editsOfSlips(name: string): number {
+  return Math.max(1, Math.floor((name.length * 3) / 7))
 }
 
 /** How many letters have to be put in, taken out or exchanged to make one text of the other. */
