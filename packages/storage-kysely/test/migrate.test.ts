@@ -66,7 +66,7 @@ describe('migrate', () => {
     await storage.checkSchema()
     expect(raw().prepare('select version, min_reader from durably_schema_versions').all()).toEqual([
       { version: 1, min_reader: 1 },
-      { version: 2, min_reader: 1 },
+      { version: 2, min_reader: 2 },
     ])
   })
 

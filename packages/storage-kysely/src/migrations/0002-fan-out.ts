@@ -4,8 +4,8 @@ import type { Migration, MigrationContext } from './migration'
 /** How a run that waits for many children rests, and who waits for a run beside its parent. */
 export const fanOut: Migration = {
   version: 2,
-  // Who does not know the columns wakes everybody at once, as before, and the parent only.
-  minReader: 1,
+  // Who does not know the columns wakes the parent only when a child ends: who else waits for it would wait for ever.
+  minReader: 2,
   build(context) {
     const { schema, name, types } = context
     const runs = () => schema.alterTable(name('runs'))
