@@ -62,9 +62,7 @@ const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [
 /** What a driver error means. What nobody knows is taken for trouble that passes. */
 function classifyDriverError(error: unknown): StorageErrorCode {
   for (const link of causesOf(error)) {
-    const state = /^[0-9A-Z]{5}$/.test(link.code)
-      ? (SQLSTATES[link.code] ?? SQLSTATES[link.code.slice(0, 2)])
-      : undefined
+    const state = isSqlState(link.code) ? (SQLSTATES[link.code] ?? SQLSTATES[link.code.slice(0, 2)]) : undefined
     if (state !== undefined) return state
     for (const text of [link.code, link.message]) {
       // Codes are extended with a suffix (SQLITE_BUSY_SNAPSHOT), and some drivers put them into the message only.
@@ -96,15 +94,32 @@ export function isMissingTable(error: unknown): boolean {
   return causesOf(error).some(({ code, message }) => code === '42P01' || /no such table/i.test(message))
 }
 
-/** States in which Postgres is in trouble itself, or sacrificed the transaction to others; not what a statement asked for. */
-const STATES_OF_TROUBLE = /^(40001|40P01|25006|53...|57P0.|58...|XX00[12])$/
+/** Five letters alone are a name, as EPIPE is. */
+function isSqlState(code: string): boolean {
+  return /^(?=.*\d)[0-9A-Z]{5}$/.test(code)
+}
+
+/**
+ * States in which Postgres is in trouble itself, was cut off, or sacrificed the transaction to others; not what a
+ * statement asked for.
+ */
+const STATES_OF_TROUBLE = /^(08...|40001|40P01|25006|53...|57P0.|58...|XX00[12])$/
 
 const CODES_OF_TROUBLE: ReadonlySet<string> = new Set(
   'BUSY LOCKED PROTOCOL READONLY FULL CORRUPT NOTADB IOERR CANTOPEN NOMEM INTERRUPT'.split(' '),
 )
 
+/** What the operating system says of a connection. */
+const CONNECTION_CODE = /\b(EPIPE|ECONN[A-Z]+|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST[A-Z]+|ENET[A-Z]+)\b/
+
 /** What servers and those on the way to them say. */
-const CUT_OFF = /HRANA_|SERVER_ERROR|TRANSACTION_CLOSED|STREAM_EXPIRED|ECONN|EPIPE|fetch failed|network error|socket/i
+const CUT_OFF =
+  /HRANA_|SERVER_ERROR|TRANSACTION_CLOSED|STREAM_EXPIRED|UND_ERR_|fetch failed|network error|\b(web)?socket\b|connection (terminated|closed)|aborted due to timeout/i
+
+const LOCKED_OR_FULL = /database (table )?is locked|disk is full|disk I\/O error/i
+
+/** The rest of such a message is a piece of the statement, whatever its words. */
+const FAULT_OF_STATEMENT = /no such (table|column)|syntax error|constraint failed/i
 
 /**
  * Whether a statement failed because of the database, however right it was. What nobody knows is taken for a fault of
@@ -112,11 +127,12 @@ const CUT_OFF = /HRANA_|SERVER_ERROR|TRANSACTION_CLOSED|STREAM_EXPIRED|ECONN|EPI
  */
 export function isTrouble(error: unknown): boolean {
   for (const { code, message } of causesOf(error)) {
-    if (/^[0-9A-Z]{5}$/.test(code)) return STATES_OF_TROUBLE.test(code)
+    if (isSqlState(code)) return STATES_OF_TROUBLE.test(code)
     const text = `${code} ${message}`
     const [, sqlite] = /SQLITE_([A-Z]+)/.exec(text) ?? []
     if (sqlite !== undefined) return CODES_OF_TROUBLE.has(sqlite)
-    if (CUT_OFF.test(text) || /database (table )?is locked|disk is full|disk I\/O error/i.test(message)) return true
+    if (FAULT_OF_STATEMENT.test(message)) return false
+    if ([CONNECTION_CODE, CUT_OFF, LOCKED_OR_FULL].some((pattern) => pattern.test(text))) return true
   }
   return false
 }
