@@ -29,14 +29,8 @@ import { TailReader } from './tail-reader'
 import { handled } from './open-calls'
 import { TRIGGER_OPTIONS, triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
-import {
-  requireStopOptions,
-  Worker,
-  type DrainOptions,
-  type DrainResult,
-  type StopOptions,
-  type WorkerState,
-} from './worker'
+import type { DrainOptions, DrainResult } from './drain'
+import { requireStopOptions, Worker, type StopOptions, type WorkerState } from './worker'
 import { WorkerLead } from './worker-lead'
 
 /** What `durably.health()` answers, for probes. */

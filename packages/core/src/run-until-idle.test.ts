@@ -20,6 +20,8 @@ beforeEach(() => {
 
 afterEach(() => bench.close())
 
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n)
+
 const forever = () => new Promise<never>(() => {})
 
 describe('runUntilIdle', () => {
@@ -370,5 +372,47 @@ describe('runUntilIdle', () => {
 
   it.each([-1, Number.NaN])('refuses a budget of %s', async (budgetMs) => {
     await expect(bench.open().runUntilIdle({ budgetMs })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+})
+
+describe('runUntilIdle with a parent that rests', () => {
+  /** From the first time that the parent rests, reads of what is due fail for so long. */
+  async function drain(outageMs: number) {
+    const faulty = createFaulty(bench.storage)
+    const durably = bench.open({ storage: faulty.storage, concurrency: 10 })
+    const errors: string[] = []
+    durably.onError((_error, during) => errors.push(during))
+    const child = durably.defineJob({ name: 'child', input: anything }, (ctx, n) => ctx.sleep('nap', 2 * Number(n)))
+    const job = durably.defineJob({ name: 'parent', input: anything }, async (ctx) => {
+      return (await ctx.waitAll('results', await ctx.triggerAll('start', child, numbers(20)))).length
+    })
+    durably.on('run:suspend', ({ jobName }) => {
+      if (jobName !== 'parent' || errors.length > 0) return
+      faulty.fail('nextDue')
+      bench.clock.schedule(outageMs, () => faulty.heal())
+    })
+    const { id } = await job.trigger({})
+    const drained = durably.runUntilIdle({ budgetMs: 60_000 })
+    drained.catch(() => {})
+    for (let ms = 0; ms < 50; ms++) await bench.clock.advance(1)
+    for (let ms = 0; ms < 5000; ms += 100) await bench.clock.advance(100)
+    return { durably, drained, errors, now: () => durably.getRun(id) }
+  }
+
+  it('goes on after a read that failed', async () => {
+    const { durably, drained, errors, now } = await drain(5)
+    expect(await drained).toMatchObject({ nextWakeAt: null })
+    expect(new Set(errors)).toEqual(new Set(['read next due']))
+    expect(await now()).toMatchObject({ status: 'completed', output: 20 })
+    expect(durably.health().worker).toBe('stopped')
+    expect(bench.clock.pendingTimers()).toBe(0)
+  })
+
+  it('leaves nothing behind when the storage stays away', async () => {
+    const { durably, drained } = await drain(3_600_000)
+    await expect(drained).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+    expect(durably.health().worker).toBe('stopped')
+    // Which is the end of the outage.
+    expect(bench.clock.pendingTimers()).toBe(1)
   })
 })

@@ -1,5 +1,6 @@
 import { Claimer } from './claim'
 import { CommitLine } from './commits'
+import { DRAIN_OPTIONS, Turns, type DrainOptions, type DrainResult } from './drain'
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { toInstant } from './environment'
 import { refuseBadDuration } from './errors'
@@ -16,23 +17,6 @@ import type { NextDue, RunRecord } from './storage'
 /** What a worker is doing. */
 export type WorkerState = 'stopped' | 'running' | 'stopping'
 
-/** When `runUntilIdle` stops although there is more to do. */
-export interface DrainOptions {
-  /** After this many milliseconds nothing new begins; what is in flight has 5 s, then its run is released. */
-  readonly budgetMs?: number | undefined
-  /** Aborting it is as if `budgetMs` were over. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** What `runUntilIdle` did. */
-export interface DrainResult {
-  /** Executions begun. */
-  readonly ran: number
-  /** When there will be something to do again; `null` when nothing is waiting. */
-  readonly nextWakeAt: string | null
-}
-
-const DRAIN_OPTIONS: OptionNames<DrainOptions> = { budgetMs: true, signal: true }
 const STOP_OPTIONS: OptionNames<StopOptions> = { timeout: true }
 
 /** How `stop()` deals with runs in progress. */
@@ -62,8 +46,7 @@ export class Worker {
   readonly #claimer: Claimer
   readonly #housekeeping: Housekeeping
   readonly #executions = new Set<Execution>()
-  /** Who waits for an execution to end or a budget to be over. A promise for all of that would keep each of its waits. */
-  readonly #draining = new Set<() => void>()
+  readonly #turns: Turns
   #state: WorkerState = 'stopped'
   /** A draining worker runs what is due and does not wait for more. */
   #polls = false
@@ -88,6 +71,7 @@ export class Worker {
     this.#engine = engine
     this.#line = new CommitLine(engine)
     this.#rests = new Rests(engine.environment.clock)
+    this.#turns = new Turns(engine.environment.clock)
     this.#leases = createLeaseKeeper(engine)
     this.#claimer = new Claimer(engine)
     this.#housekeeping = new Housekeeping({ engine, leases: this.#leases, onRunnable: () => this.wake() })
@@ -191,7 +175,7 @@ export class Worker {
     const budget: Budget = { isOver: signal?.aborted ?? false, remaining: [] }
     const end = () => {
       budget.isOver = true
-      this.#goOn()
+      this.#turns.take()
       // What a started worker, or another call, goes on with is not this call's to end.
       if (wasStarted || this.#drains > 1) return
       budget.remaining = [...this.#executions]
@@ -200,12 +184,15 @@ export class Worker {
     }
     const callOffBudget = budgetMs === undefined ? () => {} : this.#engine.environment.clock.schedule(budgetMs, end)
     signal?.addEventListener('abort', end, { once: true })
-    await this.#runWhileDue(budget)
-    // Not for what a start() has begun meanwhile.
-    await Promise.all(budget.remaining.map((execution) => execution.done))
-    await this.#leaveDrain()
-    callOffBudget()
-    signal?.removeEventListener('abort', end)
+    try {
+      await this.#runWhileDue(budget)
+      // Not for what a start() has begun meanwhile.
+      await Promise.all(budget.remaining.map((execution) => execution.done))
+    } finally {
+      await this.#leaveDrain()
+      callOffBudget()
+      signal?.removeEventListener('abort', end)
+    }
     return { ran: this.#begun - begunBefore, nextWakeAt: await this.#nextWakeAt(budget.isOver) }
   }
 
@@ -235,19 +222,25 @@ export class Worker {
     while (!budget.isOver) {
       await this.#fill()
       while (this.#filling !== null) await this.#filling
-      if (this.#executions.size === 0 && !(await this.#isResting())) return
-      if (!budget.isOver) await new Promise<void>((resolve) => this.#draining.add(resolve))
+      const restMs = this.#executions.size === 0 ? await this.#restLeftMs() : null
+      if (this.#executions.size === 0 && restMs === null) return
+      if (!budget.isOver) await this.#turns.next(restMs)
     }
   }
 
-  /** A run that has children to look at is due in a moment: what is due leads to it. */
-  async #isResting(): Promise<boolean> {
+  /** A run that has children to look at is due in a moment: what is due leads to it. `null` when none is. */
+  async #restLeftMs(): Promise<number | null> {
     const restedInMs = this.#rests.leftMs()
-    if (restedInMs === null) return false
-    const { runInMs } = await this.#nextDue(this.#engine.admission.next(1).jobs)
-    if (runInMs === null || runInMs > LONGEST_REST_MS) return false
-    this.#engine.environment.clock.schedule(Math.max(1, Math.min(runInMs, restedInMs)), () => this.#goOn())
-    return true
+    if (restedInMs === null) return null
+    const leftMs = Math.max(1, restedInMs)
+    try {
+      const { runInMs } = await this.#nextDue(this.#engine.admission.next(1).jobs)
+      if (runInMs === null || runInMs > LONGEST_REST_MS) return null
+      return Math.max(1, Math.min(runInMs, leftMs))
+    } catch (error) {
+      reportTrouble(this.#engine, error, 'read next due')
+      return leftMs
+    }
   }
 
   async #nextWakeAt(isOver: boolean): Promise<string | null> {
@@ -357,18 +350,13 @@ export class Worker {
       this.#executions.delete(execution)
       this.#engine.admission.end(run.jobName)
       this.wake(isDueLater)
-      this.#goOn()
+      this.#turns.take()
     })
   }
 
   #holdsSuspect(): boolean {
     for (const execution of this.#executions) if (execution.isSuspect()) return true
     return false
-  }
-
-  #goOn(): void {
-    for (const goOn of this.#draining) goOn()
-    this.#draining.clear()
   }
 
   #interruptAll(graceMs: number): void {

@@ -1,6 +1,6 @@
 import { systemClock } from '../../environment'
 import { onRejection } from '../../guarded'
-import type { DrainResult } from '../../worker'
+import type { DrainResult } from '../../drain'
 import { createFakeClock, settled, type FakeClock } from '../fake-clock'
 import { NeverEndsError } from './errors'
 
