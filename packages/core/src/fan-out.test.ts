@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { defineJob, PayloadTooLargeError, RunFailedError, type Durably, type JobContext } from './index'
+import { defineJob, PayloadTooLargeError, RunFailedError, type Durably, type JobContext, type Storage } from './index'
 import { settled } from './testing/fake-clock'
 import {
   anything,
@@ -303,6 +303,65 @@ describe('many children by ctx.trigger and ctx.wait', () => {
     })
     expect(await now()).toMatchObject({ status: 'completed', output: 300 })
     expect(passes).toBeLessThanOrEqual(5)
+  })
+
+  it.each([200, 3000])('are looked at a few times each, %s of them', async (count) => {
+    let reads = 0
+    let runsRead = 0
+    // Everything takes its time, so that the parent is held while its children end.
+    const storage: Storage = {
+      ...bench.storage,
+      async getRuns(query) {
+        reads += 1
+        runsRead += query.ids?.length ?? 0
+        await bench.clock.advance((query.ids?.length ?? 0) / 100)
+        return bench.storage.getRuns(query)
+      },
+      async commit(commits) {
+        await bench.clock.advance(1)
+        return bench.storage.commit(commits)
+      },
+    }
+    let passes = 0
+    const durably = bench.open({ storage, concurrency: 10 })
+    const { now } = await perform(async (ctx) => {
+      passes += 1
+      const outputs = numbers(count).map(async (n) => {
+        const run = await ctx.trigger(`start ${n}`, double, n, { concurrencyKey: 'few', concurrencyLimit: 5 })
+        return ctx.wait(`result ${n}`, run)
+      })
+      return (await Promise.all(outputs)).length
+    }, durably)
+    for (let round = 0; round < 1000 && (await now()).status !== 'completed'; round++) await quiet()
+    expect(await now()).toMatchObject({ status: 'completed', output: count })
+    expect(runsRead).toBeLessThan(8 * count)
+    expect(reads).toBeLessThan(60)
+    expect(passes).toBeLessThanOrEqual(10)
+  })
+
+  it('do not hold back a signal when their parent is held and has just looked at them', async () => {
+    const gates = numbers(20).map(() => createGate())
+    const heard: unknown[] = []
+    const gated = defineJob({ name: 'gated', input: anything }, (_ctx, n) => gates[Number(n)]?.opened)
+    const durably = bench.open({ concurrency: 30 })
+    durably.register({ gated })
+    const { id } = await perform(async (ctx) => {
+      const held = ctx.run('held', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)))
+      const runs = await Promise.all(numbers(20).map((n) => ctx.trigger(`start ${n}`, gated, n)))
+      const hear = (wait: Promise<unknown>, what: unknown) => wait.then(() => heard.push(what))
+      for (const name of ['one', 'two']) void hear(ctx.waitFor(name), name)
+      await Promise.all([held, ...runs.map((run, n) => hear(ctx.wait(`result ${n}`, run), n))])
+    }, durably)
+    for (const [n, name] of ['one', 'two'].entries()) {
+      gates[n]?.open()
+      await settled()
+      await durably.signal(id, name)
+      await settled()
+    }
+    expect(new Set(heard)).toEqual(new Set([0, 'one', 'two']))
+    await bench.clock.advance(20)
+    expect(new Set(heard)).toEqual(new Set([0, 'one', 'two', 1]))
+    await durably.cancel(id)
   })
 
   it('are heard of one by one when they take their time', async () => {

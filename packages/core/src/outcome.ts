@@ -2,6 +2,7 @@ import { isWatched, recorded, type Engine } from './engine'
 import { describeError } from './describe-error'
 import { TimeoutError, type InterruptionReason } from './errors'
 import type { EventInput } from './events'
+import { restAfter } from './rests'
 import { retryDelayMs, triesOf, type FailedTry } from './retry'
 import { parseWith } from './schema'
 import type { CommitAnswer, Json, Outcome, RunRecord } from './storage'
@@ -78,20 +79,6 @@ function suspend(params: ConcludeParams, suspended: Extract<Conclusion, { kind: 
     { kind: 'suspend', steps, wakesSeen, wakesWanted, restMs },
     { type: 'run:suspend', runId: id, jobName, waitingFor },
   )
-}
-
-/** Few children are looked at in no time. */
-const MANY_CHILDREN = 8
-const SHORTEST_REST_MS = 10
-export const LONGEST_REST_MS = 1000
-
-/**
- * Who waits for many children does not look at all of them each time that one ends: what it costs to look is a tenth of
- * its time at most, however many there are.
- */
-function restAfter(durationMs: number, children: number): number {
-  if (children < MANY_CHILDREN) return 0
-  return Math.min(LONGEST_REST_MS, Math.max(SHORTEST_REST_MS, 10 * durationMs))
 }
 
 function park(params: ConcludeParams, reason: string): Ending {

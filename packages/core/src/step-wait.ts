@@ -39,6 +39,7 @@ export function wait<T>(call: CtxCall, wanted: WaitKind): Promise<T> {
     replayFailure(scope, name, false)
     const row = newRow({ scope, name, index, before, ...wanted })
     const found = await untilFound(row, wanted, before)
+    scope.suspension.found(name)
     return (await recordFound(row, found)) as T
   })
 }
@@ -51,7 +52,9 @@ async function untilFound(row: StepRow, wanted: WaitKind, before: RecordedStep |
   for (;;) {
     // Before the look, so that what comes after it is not missed.
     const wakesSeen = scope.suspension.wakes
+    const begunAt = clock.monotonic()
     const found = await wanted.look()
+    const lookMs = clock.monotonic() - begunAt
     if (found !== null) return found
     if (scope.interruption.reason() !== null) throw scope.interruption.cause()
     if (before?.isDue === true || (dueAt !== null && dueAt <= clock.monotonic())) return wanted.whenDue()
@@ -64,6 +67,7 @@ async function untilFound(row: StepRow, wanted: WaitKind, before: RecordedStep |
       name,
       dueInMs: dueAt === null ? null : dueAt - clock.monotonic(),
       wakesSeen,
+      lookMs,
       awaited: wanted.awaited?.(),
     })
     if (scope.interruption.reason() !== null) throw scope.interruption.cause()
