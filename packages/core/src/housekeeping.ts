@@ -21,7 +21,7 @@ export class Housekeeping {
   readonly #onRunnable: () => void
   #rounds: Rounds | null = null
   readonly #reportedJobs = new Set<string>()
-  #mayClaim = true
+  #refusal: NotMigratedError | SchemaTooNewError | null = null
   /** Until then others may only look dead, because nobody could renew. */
   #calmFrom = Number.NEGATIVE_INFINITY
   /** Looks after a pause whose renewal was not answered yet. */
@@ -37,7 +37,12 @@ export class Housekeeping {
 
   /** False while the schema is missing, or too new for this code. */
   get mayClaim(): boolean {
-    return this.#mayClaim
+    return this.#refusal === null
+  }
+
+  /** Why nothing may be claimed. */
+  get refusal(): Error | null {
+    return this.#refusal
   }
 
   /** Resolves when the schema was looked at and what was left behind was recovered, or the try failed. */
@@ -99,7 +104,7 @@ export class Housekeeping {
 
   /** Only a worker that is in touch itself can tell that others are not. */
   async #recover(): Promise<void> {
-    if (!this.#mayClaim) return this.#inspect()
+    if (!this.mayClaim) return this.#inspect()
     if (this.#hasSlept()) {
       this.noteOutage()
       await this.#heartbeat()
@@ -121,12 +126,12 @@ export class Housekeeping {
 
   async #inspect(): Promise<void> {
     const { jobs, declared, events } = this.#engine
-    const couldClaim = this.#mayClaim
+    const couldClaim = this.mayClaim
     try {
       await ask(this.#engine, async (storage) => storage.checkSchema?.())
-      this.#mayClaim = true
+      this.#refusal = null
     } catch (error) {
-      if (error instanceof NotMigratedError || error instanceof SchemaTooNewError) this.#mayClaim = false
+      if (error instanceof NotMigratedError || error instanceof SchemaTooNewError) this.#refusal = error
       throw error
     }
     if (!couldClaim) this.#onRunnable()

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SchemaTooNewError } from './index'
 import { newRun } from './testing/contract/builders'
 import {
   anything,
@@ -415,4 +416,14 @@ describe('runUntilIdle with a parent that rests', () => {
     // Which is the end of the outage.
     expect(bench.clock.pendingTimers()).toBe(1)
   })
+})
+
+it('rejects where the tables ask for newer code, instead of naming a time to come again', async () => {
+  const tooNew = new SchemaTooNewError(9, 1)
+  const storage = Object.assign({}, bench.storage, { checkSchema: () => Promise.reject(tooNew) })
+  const durably = bench.open({ storage })
+  const job = durably.defineJob({ name: 'job', input: anything }, () => 1)
+  await job.trigger({})
+  await expect(durably.runUntilIdle()).rejects.toBe(tooNew)
+  expect(durably.health().worker).toBe('stopped')
 })

@@ -212,7 +212,9 @@ function wakesWhenAllEnded(waits: Iterable<OpenWait>): number {
   const own = new Set<string>()
   const singles = new Map<string, number>()
   let wanted = 0
-  for (const { awaited = NOBODY, wakesSeen } of waits) {
+  for (const { awaited, wakesSeen } of waits) {
+    // What time alone ends has seen all wakes there will ever be.
+    if (awaited === undefined) continue
     const { ids, open, isOwn } = awaited
     wanted = Math.max(wanted, wakesSeen + open)
     if (isOwn) for (const id of ids) own.add(id)

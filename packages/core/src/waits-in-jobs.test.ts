@@ -412,3 +412,20 @@ describe('a step that waits for its next try', () => {
     expect(await now()).toMatchObject({ status: 'failed', error: '503' })
   })
 })
+
+it('a run that waits for its next try and for a child goes on when the child has ended', async () => {
+  const child = defineJob({ name: 'child', input: anything }, () => 'done')
+  const { id, durably, now } = await perform((ctx) =>
+    Promise.all([
+      ctx.run('failing', { retry: { maxAttempts: 2, delay: 3_600_000 } }, ({ attempt }) => {
+        if (attempt === 1) throw new Error('503')
+      }),
+      ctx.trigger('child', child, null).then((run) => ctx.wait('end', run)),
+    ]),
+  )
+  durably.register({ child })
+  durably.wake()
+  await bench.clock.advance(5000)
+  expect(await durably.getSteps(id)).toMatchObject([{}, {}, { name: 'child' }, { name: 'end', status: 'completed' }])
+  expect(await now()).toMatchObject({ status: 'pending' })
+})

@@ -192,6 +192,8 @@ export class Worker {
       callOffBudget()
       signal?.removeEventListener('abort', end)
     }
+    // Whoever comes again at a time would come for ever, and hear nothing.
+    if (this.#housekeeping.refusal !== null) throw this.#housekeeping.refusal
     return { ran: this.#begun - begunBefore, nextWakeAt: await this.#nextWakeAt(budget.isOver) }
   }
 

@@ -50,6 +50,7 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
     const refused = { code: 'NOT_MIGRATED', message: expect.stringContaining('Call await durably.migrate() first.') }
     await expect(job.trigger(null)).rejects.toMatchObject(refused)
     await expect(durably.getRuns()).rejects.toMatchObject(refused)
+    await expect(durably.runUntilIdle()).rejects.toMatchObject(refused)
     const said = next(durably, 'worker:error')
     durably.start()
     expect(await said).toMatchObject({ code: 'NOT_MIGRATED' })
