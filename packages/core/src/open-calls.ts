@@ -18,12 +18,12 @@ export interface NewCall<T> {
 }
 
 /** A call of `ctx` that has not settled. */
-export interface OpenCall extends NewCall<unknown> {
+export interface OpenCall extends Omit<NewCall<unknown>, 'pass'> {
   /** What the job has. */
   readonly call: Promise<unknown>
   readonly reject: (error: unknown) => void
-  /** The last pass that asked for it. */
-  pass: Pass
+  /** All that asked for it. A plugin may have several going on at once. */
+  readonly passes: Pass[]
   isDone: boolean
 }
 
@@ -39,6 +39,11 @@ const WAITS: ReadonlySet<StepKind> = new Set(['sleep', 'signal', 'child', 'waitA
 /** A wait that is still open when the job returns is given up; a step is not. */
 export function isWait({ kind }: Pick<OpenCall, 'kind'>): boolean {
   return WAITS.has(kind)
+}
+
+/** A function that has settled is not told any more. */
+function isHeard({ passes }: Pick<OpenCall, 'passes'>): boolean {
+  return passes.some(({ isRunning }) => isRunning)
 }
 
 /** The calls of `ctx` of one execution, in their order, shared between its passes. */
@@ -63,7 +68,8 @@ export class OpenCalls {
 
   /** Whether a function that is still running has asked for it. */
   isAsked(name: string): boolean {
-    return this.#open.get(name)?.pass.isRunning === true
+    const open = this.#open.get(name)
+    return open !== undefined && isHeard(open)
   }
 
   get isOver(): boolean {
@@ -74,7 +80,7 @@ export class OpenCalls {
   share(name: string, pass: Pass): OpenCall | undefined {
     const open = this.#open.get(name)
     if (open === undefined) return undefined
-    open.pass = pass
+    open.passes.push(pass)
     return open
   }
 
@@ -87,7 +93,7 @@ export class OpenCalls {
         reject = rejectWith
       }),
     )
-    const open: OpenCall = { name, index, kind, pass, work, call, reject, isDone: false }
+    const open: OpenCall = { name, index, kind, passes: [pass], work, call, reject, isDone: false }
     this.#open.set(name, open)
     work.then(
       (value) => this.#settle(open, () => resolve(value)),
@@ -113,8 +119,8 @@ export class OpenCalls {
       if (this.#isOver) this.#listeners.onLate(name)
       if (!this.#mayRefuse()) return
       const nothing = Promise.resolve()
-      const open = { name, index: -1, kind: 'run', pass, work: nothing, call: nothing, reject, isDone: true } as const
-      this.#open.set(Symbol(), { ...open })
+      const open = { name, index: -1, kind: 'run', work: nothing, call: nothing, reject, isDone: true } as const
+      this.#open.set(Symbol(), { ...open, passes: [pass] })
       this.#refuse()
     })
   }
@@ -152,10 +158,10 @@ export class OpenCalls {
     this.#isRefusing = true
     // Those that come meanwhile have their turn at the end.
     for (const [key, open] of this.#open) {
-      if (open.pass.isRunning && !isWait(open)) await settledAnyhow(open.work)
+      if (isHeard(open) && !isWait(open)) await settledAnyhow(open.work)
       if (this.#isOver) break
       // A function that has settled is not told any more.
-      if (!open.pass.isRunning) continue
+      if (!isHeard(open)) continue
       this.#open.delete(key)
       open.reject(this.#interruption.cause())
       await turnOf(this.#clock)

@@ -167,6 +167,33 @@ describe('a call that an earlier pass has left open', () => {
   })
 })
 
+describe('a call that two passes wait for', () => {
+  it.each(['first', 'second'] as const)('lets the run be put away when the %s of them has settled', async (settles) => {
+    const durably = bench.open()
+    durably.use({
+      name: 'both',
+      async aroundRun(_run, next) {
+        const passes = [next(), next()]
+        return passes[settles === 'first' ? 1 : 0]
+      },
+    })
+    let passes = 0
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      passes += 1
+      const isSettling = passes % 2 === (settles === 'first' ? 1 : 0)
+      const wait = ctx.waitFor('approval')
+      return isSettling ? 'settled' : wait
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await quiet()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'pending', waitingFor: { steps: ['approval'] } })
+    await durably.signal(id, 'approval', 'yes')
+    await quiet()
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: 'yes' })
+  })
+})
+
 describe('a job that has returned is not put away', () => {
   const race = (ctx: JobContext) => Promise.race([ctx.waitFor('never'), ctx.run('quick', () => 'in time')])
   const later = () => new Promise<void>((resolve) => bench.clock.schedule(500, resolve))
