@@ -4,7 +4,7 @@ import { isEnded, RUN_STATUSES } from './lifecycle'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { ChildRun } from './step-trigger'
 import type { ChildRuns } from './step-trigger-all'
-import { outcomeOf, wait, type Found } from './step-wait'
+import { outcomeOf, wait, type Found, type Waiter } from './step-wait'
 import type { StepScope } from './step-scope'
 import type { Json, RunRecord } from './storage'
 import { MAX_VALUE_BYTES, utf8Length } from './values'
@@ -48,30 +48,38 @@ export function waitForChildren<T>(call: CtxCall, children: Children, options: W
   const { scope, name } = call
   const what = `ctx.waitAll("${name}")`
   const ids = pageOf(what, idsOf(what, children), options)
-  const look = new LookAtAll(scope, ids)
+  const waiter = { runId: scope.run.id, what, madeBy: 'ctx.triggerAll() or ctx.trigger()' }
+  const look = new LookAtAll(scope, { ids, waiter })
   return wait(call, {
     kind: 'waitAll',
     due: null,
     async look() {
       const stranger = await look.open()
       if (stranger !== null) return stranger
-      return look.isOver ? results(scope, { what, ids, asValues: options.failures === 'values' }) : null
+      return look.isOver ? results(scope, { waiter, ids, asValues: options.failures === 'values' }) : null
     },
     whenDue: () => ({ output: null }),
     awaited: () => ({ ids, open: look.openCount, isOwn: !Array.isArray(children) }),
   })
 }
 
+interface LookParams {
+  readonly ids: readonly string[]
+  readonly waiter: Waiter
+}
+
 /** Runs that have ended are not looked at again. */
 class LookAtAll {
   readonly #scope: StepScope
   readonly #ids: readonly string[]
+  readonly #waiter: Waiter
   #start = 0
   openCount = 0
 
-  constructor(scope: StepScope, ids: readonly string[]) {
+  constructor(scope: StepScope, { ids, waiter }: LookParams) {
     this.#scope = scope
     this.#ids = ids
+    this.#waiter = waiter
   }
 
   get isOver(): boolean {
@@ -87,7 +95,7 @@ class LookAtAll {
       )
       this.openCount = open.length
       for (const run of open) {
-        const stranger = outcomeOf(run, this.#scope.run.id)
+        const stranger = outcomeOf(run, this.#waiter)
         if (stranger !== null) return stranger
       }
       if (open.length > 0) return null
@@ -96,14 +104,12 @@ class LookAtAll {
   }
 }
 
-interface ResultsParams {
-  readonly what: string
-  readonly ids: readonly string[]
+interface ResultsParams extends LookParams {
   readonly asValues: boolean
 }
 
 /** The text of the list of all results. */
-async function results(scope: StepScope, { what, ids, asValues }: ResultsParams): Promise<Found | null> {
+async function results(scope: StepScope, { waiter, ids, asValues }: ResultsParams): Promise<Found | null> {
   const texts: string[] = []
   let bytes = 2
   for (let count = FIRST_RESULTS; texts.length < ids.length; count = nextCount(bytes, texts.length)) {
@@ -114,12 +120,12 @@ async function results(scope: StepScope, { what, ids, asValues }: ResultsParams)
     for (const id of some) {
       const run = found.get(id)
       if (run === undefined) return { error: NotFoundError.run(id) }
-      const result = resultOf(run, { parentId: scope.run.id, asValues })
+      const result = resultOf(run, { waiter, asValues })
       if (result === null || 'error' in result) return result
       texts.push(result.output ?? 'null')
       bytes += utf8Length(result.output ?? 'null', 0) + 1
     }
-    if (bytes > MAX_VALUE_BYTES) return { error: tooLarge(what, bytes) }
+    if (bytes > MAX_VALUE_BYTES) return { error: tooLarge(waiter.what, bytes) }
   }
   return { output: `[${texts.join(',')}]` }
 }
@@ -131,8 +137,8 @@ function nextCount(bytes: number, read: number): number {
 }
 
 /** `null` when it goes on again. */
-function resultOf(run: RunRecord, { parentId, asValues }: { parentId: string; asValues: boolean }): Found | null {
-  if (!asValues || !isEnded(run.status)) return outcomeOf(run, parentId)
+function resultOf(run: RunRecord, { waiter, asValues }: Omit<ResultsParams, 'ids'>): Found | null {
+  if (!asValues || !isEnded(run.status)) return outcomeOf(run, waiter)
   const { id, status, output, error } = run
   if (status !== 'completed') return { output: JSON.stringify({ ok: false, id, status, error: error ?? '' }) }
   return { output: `{"ok":true,"id":${JSON.stringify(id)}${outputProperty(output)}}` }

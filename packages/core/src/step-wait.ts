@@ -173,34 +173,46 @@ async function accept({ name, payload }: SignalRecord, schema: StandardSchema | 
 /** `ctx.wait` */
 export function waitForChild<T>(call: CtxCall, child: { readonly id: string }): Promise<T> {
   const { scope, name } = call
-  if (typeof child?.id !== 'string')
-    throw new InvalidOptionError(`ctx.wait("${name}") needs what ctx.trigger returned.`)
+  const what = `ctx.wait("${name}")`
+  if (typeof child?.id !== 'string') throw new InvalidOptionError(`${what} needs what ctx.trigger returned.`)
+  const waiter = { runId: scope.run.id, what, madeBy: 'ctx.trigger()' }
   return wait(call, {
     kind: 'child',
     waitName: child.id,
     due: null,
     async look() {
       const run = await scope.looks.child(child.id)
-      return run === null ? { error: NotFoundError.run(child.id) } : outcomeOf(run, scope.run.id)
+      return run === null ? { error: NotFoundError.run(child.id) } : outcomeOf(run, waiter)
     },
     whenDue: () => ({ output: null }),
     awaited: () => ({ ids: [child.id], open: 1, isOwn: false }),
   })
 }
 
+/** Who waits for children, as its errors say it. */
+export interface Waiter {
+  readonly runId: string
+  readonly what: string
+  readonly madeBy: string
+}
+
 /** What a child came to; `null` while it has not ended. */
-export function outcomeOf(run: RunRecord, parentId: string): Found | null {
+export function outcomeOf(run: RunRecord, { runId, what, madeBy }: Waiter): Found | null {
   if (isEnded(run.status)) {
     const ended = toRun(run)
     if (ended.status === 'completed') return { output: run.output }
     if (ended.status === 'failed' || ended.status === 'timed_out') return { error: new RunFailedError(ended) }
     return { error: new CancelledError(run.id) }
   }
-  if (run.parentRunId === parentId || run.alsoAwaitedBy.includes(parentId)) return null
+  if (run.id === runId) {
+    const reason = `${runId} is this very run, whose idempotencyKey the child was given. Give each run a key of its own.`
+    return { error: new InvalidOptionError(`${what} would wait for ever: ${reason}`) }
+  }
+  if (run.parentRunId === runId || run.alsoAwaitedBy.includes(runId)) return null
   // Nobody would wake the run that waits.
   return {
     error: new InvalidOptionError(
-      `ctx.wait() waits for runs that this run created by ctx.trigger(); ${run.id} is not one of them.`,
+      `${what} waits for runs that this run created by ${madeBy}; ${run.id} is not one of them.`,
     ),
   }
 }

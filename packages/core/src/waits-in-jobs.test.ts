@@ -382,6 +382,23 @@ describe('ctx.trigger and ctx.wait', () => {
     expect(await bench.storage.getRun(id)).toMatchObject({ status: 'pending', output: null, crashCount: 0 })
   })
 
+  it.each(['wait', 'waitAll'] as const)('refuse the run itself, which its own key gives: ctx.%s', async (call) => {
+    const durably = bench.open()
+    const self = defineJob({ name: 'self', input: anything }, () => {})
+    const job = durably.defineJob({ name: 'self', input: anything }, async (ctx) => {
+      const run = await ctx.trigger('again', self, {}, { idempotencyKey: 'key' })
+      return call === 'wait' ? ctx.wait('result', run) : ctx.waitAll('result', [run])
+    })
+    durably.start()
+    const { id } = await job.trigger({}, { idempotencyKey: 'key' })
+    await quiet()
+    expect(await durably.getRun(id)).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining(`ctx.${call}("result") would wait for ever: ${id} is this very run`),
+      errorDetail: { code: 'INVALID_OPTION' },
+    })
+  })
+
   it('refuse a run that is not a child', async () => {
     const { durably, id, now } = await perform((ctx) => ctx.sleep('long', 3_600_000))
     const other = durably.defineJob({ name: 'other', input: anything }, (ctx) => ctx.wait('it', { id, jobName: 'job' }))
@@ -389,9 +406,22 @@ describe('ctx.trigger and ctx.wait', () => {
     await quiet()
     expect(await durably.getRun(run.id)).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('ctx.trigger()'),
+      error: expect.stringMatching(/^ctx\.wait\("it"\) .* ctx\.trigger\(\)/),
     })
     expect(await now()).toMatchObject({ status: 'pending' })
+  })
+
+  it('refuse it among many by the names of those calls', async () => {
+    const { durably, id } = await perform((ctx) => ctx.sleep('long', 3_600_000))
+    const other = durably.defineJob({ name: 'other', input: anything }, (ctx) =>
+      ctx.waitAll('them', [{ id, jobName: 'job' }]),
+    )
+    const run = await other.trigger({})
+    await quiet()
+    expect(await durably.getRun(run.id)).toMatchObject({
+      status: 'failed',
+      error: expect.stringMatching(/^ctx\.waitAll\("them"\) .* ctx\.triggerAll\(\) .*is not one of them/),
+    })
   })
 })
 
