@@ -1,3 +1,4 @@
+import { orRefused } from './ctx-call'
 import { toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 import { toLogData, toLogText } from './logging'
@@ -96,31 +97,23 @@ type WithBody<Options, Body> = [Body] | [Options, Body]
 export function createContext(scope: StepScope, pass: Pass): JobContext {
   const { run } = scope
   function callRun<T>(name: string, ...rest: WithBody<RunStepOptions, StepBody<T>>): Promise<T> {
-    const { options, body } = bodyOf(`ctx.run("${name}")`, rest)
-    return runStep({
-      scope,
-      pass,
-      name,
-      kind: 'run',
-      options,
-      calledAt: callRun,
-      perform: (_call, tools) => body(tools),
+    return orRefused({ scope, pass, name, calledAt: callRun }, (call) => {
+      const { options, body } = bodyOf(`ctx.run("${name}")`, rest)
+      return runStep({ ...call, kind: 'run', options, perform: (_call, tools) => body(tools) })
     })
   }
   function callTransaction<T>(
     name: string,
     ...rest: WithBody<TransactionOptions, TransactionBody<T, never>>
   ): Promise<T> {
-    return transactionStep({
-      scope,
-      pass,
-      name,
-      calledAt: callTransaction,
-      ...bodyOf(`ctx.transaction("${name}")`, rest),
-    })
+    return orRefused({ scope, pass, name, calledAt: callTransaction }, (call) =>
+      transactionStep({ ...call, ...bodyOf(`ctx.transaction("${name}")`, rest) }),
+    )
   }
   function callStream<T>(name: string, ...rest: WithBody<StreamOptions, StreamBody<T>>): Promise<T> {
-    return streamStep({ scope, pass, name, calledAt: callStream, ...bodyOf(`ctx.stream("${name}")`, rest) })
+    return orRefused({ scope, pass, name, calledAt: callStream }, (call) =>
+      streamStep({ ...call, ...bodyOf(`ctx.stream("${name}")`, rest) }),
+    )
   }
   const waits = createWaits(scope, pass)
   return {
@@ -158,19 +151,22 @@ type Waits = Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait' | 'trigge
 
 function createWaits(scope: StepScope, pass: Pass): Waits {
   const waits: Waits = {
-    sleep: (name, until) => sleepStep({ scope, pass, name, calledAt: waits.sleep }, until),
-    waitFor: (name, options = {}) => waitForStep({ scope, pass, name, calledAt: waits.waitFor }, options),
+    sleep: (name, until) => orRefused({ scope, pass, name, calledAt: waits.sleep }, (call) => sleepStep(call, until)),
+    waitFor: (name, options = {}) =>
+      orRefused({ scope, pass, name, calledAt: waits.waitFor }, (call) => waitForStep(call, options)),
     trigger: (name, job, ...[payload, options = {}]) =>
-      triggerStep({ call: { scope, pass, name, calledAt: waits.trigger }, job, payload, options }) as Promise<
-        ChildRun<never>
-      >,
-    wait: (name, run) => waitForChild({ scope, pass, name, calledAt: waits.wait }, run),
+      orRefused({ scope, pass, name, calledAt: waits.trigger }, (call) =>
+        triggerStep({ call, job, payload, options }),
+      ) as Promise<ChildRun<never>>,
+    wait: (name, run) => orRefused({ scope, pass, name, calledAt: waits.wait }, (call) => waitForChild(call, run)),
     triggerAll: (name, job, ...[payloads, options = {}]) =>
-      triggerAllStep({ call: { scope, pass, name, calledAt: waits.triggerAll }, job, payloads, options }) as Promise<
-        ChildRuns<never>
-      >,
+      orRefused({ scope, pass, name, calledAt: waits.triggerAll }, (call) =>
+        triggerAllStep({ call, job, payloads, options }),
+      ) as Promise<ChildRuns<never>>,
     waitAll: (name: string, children: Children, options: WaitAllOptions = {}) =>
-      waitForChildren<never>({ scope, pass, name, calledAt: waits.waitAll }, children, options),
+      orRefused({ scope, pass, name, calledAt: waits.waitAll }, (call) =>
+        waitForChildren<never>(call, children, options),
+      ),
   }
   return waits
 }

@@ -1,6 +1,6 @@
 import { takeCallSite } from './call-site'
 import { DuplicateStepError, InvalidOptionError, NestedStepError, refuseBadText } from './errors'
-import { handled, type Pass } from './open-calls'
+import type { Pass } from './open-calls'
 import type { StepScope } from './step-scope'
 import type { StepKind } from './storage'
 
@@ -12,20 +12,27 @@ export interface CtxCall {
   readonly calledAt: (...args: never[]) => unknown
 }
 
-/** Every call of `ctx` that has a name: takes the name, and is open until it has settled. */
+/**
+ * What is wrong with a call rejects it, as everything else that fails does: somebody who makes several at once would miss
+ * the others if it threw.
+ */
+export function orRefused<Call extends CtxCall, T>(call: Call, perform: (call: Call) => Promise<T>): Promise<T> {
+  try {
+    return perform(call)
+  } catch (error) {
+    return call.scope.calls.refuse(error, call)
+  }
+}
+
+/** Every call of `ctx` that has a name: takes the name or throws, and is open until it has settled. */
 export function openCall<T>(
   { scope, pass, name, calledAt }: CtxCall,
   kind: StepKind,
   perform: (index: number) => Promise<T>,
 ): Promise<T> {
   const { calls } = scope
-  if (scope.interruption.reason() !== null) return handled(calls.openTooLate(name, pass))
-  let index: number
-  try {
-    index = takeName({ scope, pass, name, calledAt })
-  } catch (error) {
-    return handled(Promise.reject(error))
-  }
+  if (scope.interruption.reason() !== null) return calls.openTooLate({ name, pass })
+  const index = takeName({ scope, pass, name, calledAt })
   const open = calls.share(name, pass)
   const known = open ?? knownStep(scope, name)
   if (known !== undefined && !mayFollow(known.kind, kind)) {

@@ -7,6 +7,7 @@ import {
   InvalidOptionError,
   refuseUnknownOptions,
   type Durably,
+  type JobContext,
   type JobHandle,
 } from './index'
 import { anything, createBench, type Bench } from './testing/test-bench'
@@ -111,6 +112,30 @@ describe('an option that nobody knows', () => {
     ['size', 'type'],
   ])('is not taken for one that has nothing in common with it: %s', (name, known) => {
     expect(() => refuseUnknownOptions('withThing()', { [name]: 1 }, { [known]: true })).toThrow(`There are ${known}.`)
+  })
+
+  it('of a call of ctx rejects it, so that nobody misses the calls beside it', async () => {
+    const nothing = undefined as never
+    const bad = (ctx: JobContext): (() => Promise<unknown>)[] => [
+      () => ctx.run('run', misspelled({ timout: 1 }), () => 1),
+      () => ctx.run('no body', nothing),
+      () => ctx.stream('stream', misspelled({ once: true }), () => 1),
+      () => ctx.transaction('transaction', misspelled({ timout: 1 }), () => 1),
+      () => ctx.sleep('sleep', -1),
+      () => ctx.waitFor('waitFor', misspelled({ shema: anything })),
+      () => ctx.trigger('trigger', nothing, {}),
+      () => ctx.wait('wait', nothing),
+      () => ctx.triggerAll('triggerAll', nothing, []),
+      () => ctx.waitAll('waitAll', nothing),
+    ]
+    const codes: unknown[] = []
+    const { now } = await bench.perform(async (ctx) => {
+      const calls = bad(ctx).map((call) => call())
+      for (const { reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[]) codes.push(reason.code)
+    })
+    await bench.clock.advance(1)
+    expect(await now()).toMatchObject({ status: 'completed' })
+    expect(codes).toEqual(Array(10).fill('INVALID_OPTION'))
   })
 
   it('is one also when it is undefined: it is spelled as wrongly', async () => {

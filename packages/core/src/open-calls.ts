@@ -9,16 +9,21 @@ export interface Pass {
   isRunning: boolean
 }
 
-export interface NewCall<T> {
+/** A call as the job made it. */
+export interface MadeCall {
   readonly name: string
+  readonly pass: Pass
+}
+
+export interface NewCall<T> extends MadeCall {
   readonly index: number
   readonly kind: StepKind
-  readonly pass: Pass
   readonly work: Promise<T>
 }
 
 /** A call of `ctx` that has not settled. */
 export interface OpenCall extends Omit<NewCall<unknown>, 'pass'> {
+  readonly key: string | symbol
   /** What the job has. */
   readonly call: Promise<unknown>
   readonly reject: (error: unknown) => void
@@ -52,14 +57,15 @@ export class OpenCalls {
   readonly #interruption: Interruption
   readonly #listeners: Listeners
   readonly #open = new Map<string | symbol, OpenCall>()
-  #isRefusing = false
+  #isRejecting = false
+  #hasRefused = false
   #isOver = false
 
   constructor(clock: Clock, interruption: Interruption, listeners: Listeners) {
     this.#clock = clock
     this.#interruption = interruption
     this.#listeners = listeners
-    interruption.onInterrupt(() => this.#refuse())
+    interruption.onInterrupt(() => this.#reject())
   }
 
   get size(): number {
@@ -84,7 +90,25 @@ export class OpenCalls {
     return open
   }
 
-  open<T>({ name, index, kind, pass, work }: NewCall<T>): Promise<T> {
+  open<T>(call: NewCall<T>): Promise<T> {
+    return this.#add(call.name, call)
+  }
+
+  /**
+   * A call that must not be, and may come again under the same name for ever: a job that catches it in a loop must not
+   * hold up everybody else.
+   */
+  refuse(error: unknown, { name, pass }: MadeCall): Promise<never> {
+    if (this.#interruption.reason() !== null) return this.openTooLate({ name, pass })
+    if (!this.#hasRefused) {
+      this.#hasRefused = true
+      return handled(Promise.reject(error))
+    }
+    const work = turnOf(this.#clock).then(() => Promise.reject(error))
+    return this.#add(Symbol(), { name, pass, index: -1, kind: 'sleep', work })
+  }
+
+  #add<T>(key: string | symbol, { name, index, kind, pass, work }: NewCall<T>): Promise<T> {
     let resolve: (value: T) => void = () => {}
     let reject: (error: unknown) => void = () => {}
     const call = handled(
@@ -93,8 +117,8 @@ export class OpenCalls {
         reject = rejectWith
       }),
     )
-    const open: OpenCall = { name, index, kind, passes: [pass], work, call, reject, isDone: false }
-    this.#open.set(name, open)
+    const open: OpenCall = { key, name, index, kind, passes: [pass], work, call, reject, isDone: false }
+    this.#open.set(key, open)
     work.then(
       (value) => this.#settle(open, () => resolve(value)),
       (error: unknown) => this.#settle(open, () => reject(error)),
@@ -108,21 +132,18 @@ export class OpenCalls {
   #settle(open: OpenCall, tell: () => void): void {
     open.isDone = true
     if (this.#interruption.reason() !== null) return
-    this.#open.delete(open.name)
+    this.#open.delete(open.key)
     tell()
     this.#listeners.onChange()
   }
 
   /** A call that comes when the execution is interrupted: it rejects in its turn, or never settles. */
-  openTooLate(name: string, pass: Pass): Promise<never> {
-    return new Promise((_resolve, reject) => {
-      if (this.#isOver) this.#listeners.onLate(name)
-      if (!this.#mayRefuse()) return
-      const nothing = Promise.resolve()
-      const open = { name, index: -1, kind: 'run', work: nothing, call: nothing, reject, isDone: true } as const
-      this.#open.set(Symbol(), { ...open, passes: [pass] })
-      this.#refuse()
-    })
+  openTooLate({ name, pass }: MadeCall): Promise<never> {
+    if (this.#isOver) this.#listeners.onLate(name)
+    if (!this.#mayReject()) return new Promise(() => {})
+    const call = this.#add<never>(Symbol(), { name, pass, index: -1, kind: 'sleep', work: new Promise(() => {}) })
+    this.#reject()
+    return call
   }
 
   /** Steps that are going on. */
@@ -140,13 +161,13 @@ export class OpenCalls {
   }
 
   /** Another process goes on where this one stops: a job must not take its worker's shutdown for an error. */
-  #mayRefuse(): boolean {
+  #mayReject(): boolean {
     const reason = this.#interruption.reason()
     return !this.#isOver && reason !== 'shutdown' && reason !== 'ended'
   }
 
-  #refuse(): void {
-    if (!this.#isRefusing && this.#mayRefuse()) void this.#refuseInTurn()
+  #reject(): void {
+    if (!this.#isRejecting && this.#mayReject()) void this.#rejectInTurn()
   }
 
   /**
@@ -154,8 +175,8 @@ export class OpenCalls {
    * does not hold up the timers, the end of its grace among them; and one that awaits two calls one after the other ends
    * with the first, before the second could reject unheard.
    */
-  async #refuseInTurn(): Promise<void> {
-    this.#isRefusing = true
+  async #rejectInTurn(): Promise<void> {
+    this.#isRejecting = true
     // Those that come meanwhile have their turn at the end.
     for (const [key, open] of this.#open) {
       if (isHeard(open) && !isWait(open)) await settledAnyhow(open.work)
@@ -166,7 +187,7 @@ export class OpenCalls {
       open.reject(this.#interruption.cause())
       await turnOf(this.#clock)
     }
-    this.#isRefusing = false
+    this.#isRejecting = false
   }
 }
 

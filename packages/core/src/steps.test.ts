@@ -226,6 +226,45 @@ describe('a name used twice', () => {
     expect(await now()).toMatchObject({ errorDetail: { code: 'DUPLICATE_STEP' } })
   })
 
+  it('leaves the others their turn when the job catches it and calls again', async () => {
+    let calls = 0
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      // Bounded, so that this test ends also when nobody else gets a turn.
+      for (calls = 0; calls < 10_000; calls++) await ctx.run('poll', () => {}).catch(() => {})
+    })
+    expect(run).toMatchObject({ status: 'running' })
+    expect(calls).toBeLessThan(5)
+    await bench.clock.advance(10)
+    expect(calls).toBeGreaterThan(10)
+    await durably.cancel(run.id)
+    await bench.clock.advance(5000)
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it('is told before the run is put away for what else it waits for', async () => {
+    const { now } = await bench.perform((ctx) =>
+      Promise.all([
+        ctx.waitFor('approval'),
+        (async () => {
+          await ctx.run('same', () => {})
+          await ctx.run('same', () => {}).catch(() => {})
+          await ctx.run('same', () => {})
+        })(),
+      ]),
+    )
+    await bench.clock.advance(10)
+    expect(await now()).toMatchObject({ status: 'failed', errorDetail: { code: 'DUPLICATE_STEP' } })
+  })
+
+  it('does not fail the run when nobody awaits it', async () => {
+    const { now, events } = await bench.perform((ctx) => {
+      for (let n = 0; n < 4; n++) void ctx.run('same', () => {})
+    })
+    await bench.clock.advance(10)
+    expect(await now()).toMatchObject({ status: 'completed' })
+    expect(events.filter(({ type }) => type === 'step:unawaited')).toHaveLength(1)
+  })
+
   it('counts for each execution by itself', async () => {
     const { run } = await bench.perform(async (ctx) => {
       await ctx.run('a', () => {})

@@ -497,6 +497,7 @@ describe('emit', () => {
       const nested = await ctx.stream('outer', () => ctx.run('inner', () => 3)).catch(({ code }) => code)
       return [twice, nested]
     })
+    await bench.clock.advance(1)
     expect(await now()).toMatchObject({ output: ['DUPLICATE_STEP', 'NESTED_STEP'] })
   })
 

@@ -17,6 +17,13 @@ const JOBS = {
       } catch {}
     }
   },
+  async 'calls one name for ever'(ctx: JobContext): Promise<void> {
+    for (;;) {
+      try {
+        await ctx.run('poll', pause)
+      } catch {}
+    }
+  },
   async 'awaits one after the other'(ctx: JobContext): Promise<void> {
     const branch = async (name: string) => ctx.waitFor(name)
     const held = ctx.run('held', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)))
