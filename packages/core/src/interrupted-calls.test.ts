@@ -17,7 +17,7 @@ function noteRejections(order: string[]) {
 }
 
 describe('when a run is interrupted, its calls', () => {
-  it('reject in the order in which they were called, one in a turn of the event loop', async () => {
+  it('reject the first at once, and those that were open beside it later in the grace', async () => {
     const order: string[] = []
     const note = noteRejections(order)
     const { durably, run } = await bench.perform((ctx) => {
@@ -30,33 +30,112 @@ describe('when a run is interrupted, its calls', () => {
       return new Promise(() => {})
     })
     await durably.cancel(run.id)
-    await settled()
+    await bench.clock.advance(2499)
     expect(order).toEqual(['a'])
     await bench.clock.advance(1)
     expect(order).toEqual(['a', 'b'])
-    await bench.clock.advance(3)
+    await bench.clock.advance(1249)
+    expect(order).toEqual(['a', 'b'])
+    await bench.clock.advance(1)
+    expect(order).toEqual(['a', 'b', 'c'])
+    await bench.clock.advance(2)
     expect(order).toEqual(['a', 'b', 'c', 'd', 'e'])
   })
 
-  it('reject after those before them, whose bodies may take their time', async () => {
+  it('let who was told of the first tidy up before it hears of another', async () => {
+    const order: string[] = []
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      const left = ctx.waitFor('left')
+      noteRejections(order)('right', ctx.waitFor('right'))
+      try {
+        await left
+      } finally {
+        await new Promise<void>((resolve) => bench.clock.schedule(50, resolve))
+        order.push('tidied up')
+      }
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(50)
+    expect(order).toEqual(['tidied up'])
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it('reject one more each time the job has come to a new call', async () => {
+    const order: string[] = []
+    const note = noteRejections(order)
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      const [a, b, c] = ['a', 'b', 'c'].map((name) => {
+        const call = ctx.waitFor(name)
+        note(name, call)
+        return call
+      })
+      await a?.catch(() => {})
+      await ctx.run('after a', () => {}).catch(() => order.push('after a'))
+      await b?.catch(() => {})
+      await ctx.run('after b', () => {}).catch(() => order.push('after b'))
+      await c
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(10)
+    expect(order).toEqual(['a', 'after a', 'b', 'after b', 'c'])
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it('reject after those before them, whose bodies let go soon', async () => {
     const order: string[] = []
     const note = noteRejections(order)
     const gate = createGate()
     const { durably, run, now } = await bench.perform(async (ctx) => {
-      note(
-        'slow',
-        ctx.run('slow', () => gate.opened),
-      )
-      const wait = ctx.waitFor('b')
-      note('wait', wait)
-      await wait
+      const slow = ctx.run('slow', () => gate.opened)
+      note('slow', slow)
+      note('wait', ctx.waitFor('b'))
+      await slow
     })
     await durably.cancel(run.id)
-    await bench.clock.advance(1000)
+    await bench.clock.advance(499)
     expect(order).toEqual([])
     gate.open()
     await bench.clock.advance(1)
-    expect(order).toEqual(['slow', 'wait'])
+    expect(order).toEqual(['slow'])
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  // A body may let go only when the wait behind it does: in that order they would take the whole grace.
+  it('do not wait for those before them, whose bodies take their time', async () => {
+    const stop = new AbortController()
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      const slow = ctx.run(
+        'slow',
+        () => new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve())),
+      )
+      try {
+        await ctx.waitFor('stop')
+      } finally {
+        stop.abort()
+      }
+      await slow
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(500)
+    expect(stop.signal.aborted).toBe(true)
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it('reject also when the body has let go after all', async () => {
+    const order: string[] = []
+    const note = noteRejections(order)
+    const gate = createGate()
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      const slow = ctx.run('slow', () => gate.opened)
+      note('slow', slow)
+      await slow
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(3000)
+    expect(order).toEqual([])
+    gate.open()
+    await bench.clock.advance(1)
+    expect(order).toEqual(['slow'])
     expect(await now()).toMatchObject({ status: 'cancelled' })
   })
 

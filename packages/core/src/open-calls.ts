@@ -1,6 +1,6 @@
 import type { CallSite } from './call-site'
 import { turnOf, type Clock } from './environment'
-import type { Interruption } from './interruption'
+import { GRACE_MS, type Interruption } from './interruption'
 import type { StepKind } from './storage'
 
 /** One pass through the job function: its names in their order. A plugin may ask for another. */
@@ -21,16 +21,25 @@ export interface NewCall<T> extends MadeCall {
   readonly work: Promise<T>
 }
 
-/** A call of `ctx` that has not settled. */
-export interface OpenCall extends Omit<NewCall<unknown>, 'pass'> {
-  readonly key: string | symbol
-  /** What the job has. */
-  readonly call: Promise<unknown>
+interface Rejectable {
   readonly reject: (error: unknown) => void
   /** All that asked for it. A plugin may have several going on at once. */
   readonly passes: Pass[]
+}
+
+/** A call of `ctx` that has not settled. */
+export interface OpenCall extends Rejectable, Omit<NewCall<unknown>, 'pass'> {
+  readonly key: string | symbol
+  /** What the job has. */
+  readonly call: Promise<unknown>
   isDone: boolean
 }
+
+/** For bodies that heed their signal, so that calls reject in their order. */
+const PATIENCE_MS = GRACE_MS / 10
+/** The first that was told may be a call that nobody awaits. */
+const ONE_MORE_MS = GRACE_MS / 2
+const HOLD_BACK_MS = (GRACE_MS * 3) / 4
 
 interface Listeners {
   /** A call has settled. */
@@ -47,7 +56,7 @@ export function isWait({ kind }: Pick<OpenCall, 'kind'>): boolean {
 }
 
 /** A function that has settled is not told any more. */
-function isHeard({ passes }: Pick<OpenCall, 'passes'>): boolean {
+function isHeard({ passes }: Pick<Rejectable, 'passes'>): boolean {
   return passes.some(({ isRunning }) => isRunning)
 }
 
@@ -57,7 +66,14 @@ export class OpenCalls {
   readonly #interruption: Interruption
   readonly #listeners: Listeners
   readonly #open = new Map<string | symbol, OpenCall>()
+  /** Calls that the job made when the execution was interrupted. */
+  readonly #late: Rejectable[] = []
+  readonly #callOffs: (() => void)[] = []
   #isRejecting = false
+  #isPatient = true
+  #holdsBack = true
+  /** Whether one more of the calls that were open may reject. */
+  #mayTell = true
   #hasRefused = false
   #isOver = false
 
@@ -65,7 +81,7 @@ export class OpenCalls {
     this.#clock = clock
     this.#interruption = interruption
     this.#listeners = listeners
-    interruption.onInterrupt(() => this.#reject())
+    interruption.onInterrupt(() => this.#interrupt())
   }
 
   get size(): number {
@@ -131,7 +147,10 @@ export class OpenCalls {
   /** What it comes to is recorded also when the execution was interrupted meanwhile. The job does not see it then. */
   #settle(open: OpenCall, tell: () => void): void {
     open.isDone = true
-    if (this.#interruption.reason() !== null) return
+    if (this.#interruption.reason() !== null) {
+      this.#reject()
+      return
+    }
     this.#open.delete(open.key)
     tell()
     this.#listeners.onChange()
@@ -141,9 +160,12 @@ export class OpenCalls {
   openTooLate({ name, pass }: MadeCall): Promise<never> {
     if (this.#isOver) this.#listeners.onLate(name)
     if (!this.#mayReject()) return new Promise(() => {})
-    const call = this.#add<never>(Symbol(), { name, pass, index: -1, kind: 'sleep', work: new Promise(() => {}) })
-    this.#reject()
-    return call
+    return handled(
+      new Promise((_resolve, reject) => {
+        this.#late.push({ passes: [pass], reject })
+        this.#reject()
+      }),
+    )
   }
 
   /** Steps that are going on. */
@@ -158,6 +180,7 @@ export class OpenCalls {
   /** Nothing settles any more. */
   close(): void {
     this.#isOver = true
+    for (const callOff of this.#callOffs) callOff()
   }
 
   /** Another process goes on where this one stops: a job must not take its worker's shutdown for an error. */
@@ -171,23 +194,76 @@ export class OpenCalls {
   }
 
   /**
-   * One call in a turn of the event loop, in the order in which they were called. A job that goes on calling in a loop
-   * does not hold up the timers, the end of its grace among them; and one that awaits two calls one after the other ends
-   * with the first, before the second could reject unheard.
+   * One call in a turn of the event loop: a job that goes on calling in a loop does not hold up the timers, the end of its
+   * grace among them.
    */
   async #rejectInTurn(): Promise<void> {
     this.#isRejecting = true
-    // Those that come meanwhile have their turn at the end.
-    for (const [key, open] of this.#open) {
-      if (isHeard(open) && !isWait(open)) await settledAnyhow(open.work)
-      if (this.#isOver) break
-      // A function that has settled is not told any more.
-      if (!isHeard(open)) continue
-      this.#open.delete(key)
-      open.reject(this.#interruption.cause())
+    for (let call = this.#next(); call !== undefined; call = this.#next()) {
+      call.reject(this.#interruption.cause())
       await turnOf(this.#clock)
     }
     this.#isRejecting = false
+  }
+
+  #next(): Rejectable | undefined {
+    if (!this.#mayReject()) return undefined
+    return this.#holdsBack ? (this.#nextLate() ?? this.#nextOpen()) : (this.#nextOpen() ?? this.#nextLate())
+  }
+
+  #nextLate(): Rejectable | undefined {
+    for (let call = this.#late.shift(); call !== undefined; call = this.#late.shift()) {
+      if (!isHeard(call)) continue
+      // The job has come further than the call that it was told of.
+      this.#mayTell = true
+      return call
+    }
+    return undefined
+  }
+
+  /**
+   * Who is told of one call may be in its `finally`, and the branch of another call not awaited yet: its rejection would
+   * be unheard, and end the process. So the others are held back until the job calls again, or a good part of the grace is over.
+   */
+  #nextOpen(): Rejectable | undefined {
+    if (this.#holdsBack && !this.#mayTell) return undefined
+    const call = this.#firstToTell()
+    if (call === undefined) return undefined
+    this.#open.delete(call.key)
+    this.#mayTell = false
+    return call
+  }
+
+  /** In their order; a body that does not let go soon is passed over, for it may wait for those behind it. */
+  #firstToTell(): OpenCall | undefined {
+    for (const call of this.#open.values()) {
+      if (!isHeard(call)) continue
+      if (call.isDone || isWait(call)) return call
+      if (this.#isPatient) return undefined
+    }
+    return undefined
+  }
+
+  #interrupt(): void {
+    if (!this.#mayReject()) return
+    this.#reject()
+    if (this.#open.size === 0) return
+    const later = (ms: number, change: () => void) =>
+      this.#callOffs.push(
+        this.#clock.schedule(ms, () => {
+          change()
+          this.#reject()
+        }),
+      )
+    later(PATIENCE_MS, () => {
+      this.#isPatient = false
+    })
+    later(ONE_MORE_MS, () => {
+      this.#mayTell = true
+    })
+    later(HOLD_BACK_MS, () => {
+      this.#holdsBack = false
+    })
   }
 }
 
@@ -195,10 +271,4 @@ export class OpenCalls {
 export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
-}
-
-async function settledAnyhow(work: Promise<unknown>): Promise<void> {
-  try {
-    await work
-  } catch {}
 }

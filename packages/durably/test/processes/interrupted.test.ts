@@ -4,7 +4,12 @@ import { usePrograms } from './programs'
 
 const start = usePrograms('interrupted')
 
-const JOBS = ['catches for ever', 'calls one name for ever', 'awaits one after the other'] as const
+const JOBS = [
+  'catches for ever',
+  'calls one name for ever',
+  'awaits one after the other',
+  'tidies up in between',
+] as const
 
 describe.each(['cancel', 'timeout'] as const)('an interruption by a %s', (by) => {
   it.each(JOBS)('neither freezes nor ends the process of a job that %s', async (job) => {

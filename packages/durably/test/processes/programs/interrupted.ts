@@ -33,6 +33,19 @@ const JOBS = {
     await left
     await right
   },
+  async 'tidies up in between'(ctx: JobContext): Promise<void> {
+    const branch = async (name: string) => ctx.waitFor(name)
+    // Without it the run would be put away.
+    void ctx.run('held', ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)))
+    const left = branch('left')
+    const right = branch('right')
+    try {
+      await left
+      await right
+    } finally {
+      await pause()
+    }
+  },
 }
 
 const { job: kind, by } = readConfig<InterruptedConfig>()
