@@ -376,5 +376,6 @@ function createEngine(options: DurablyOptions, reportError: Engine['reportError'
     reportError,
     openTransactions: new WeakMap(),
     trouble: null,
+    parkedJobs: new Set(),
   }
 }

@@ -50,6 +50,8 @@ export interface Engine {
   /** Tells `onError` and the logger; never throws. */
   reportError(error: unknown, during: string): void
   trouble: Trouble | null
+  /** Jobs of which somebody was told that a run of theirs is parked. */
+  readonly parkedJobs: Set<string>
 }
 
 /** The templates of those events that a plugin wants kept. */

@@ -328,12 +328,15 @@ export class CrashLimitError extends DurablyError {
   }
 }
 
-/** Never thrown at anyone: what is recorded of a parked run that was failed by hand. */
+/**
+ * Never thrown at anyone: what `onError` hears of the first run of a job that was parked, and what is recorded of one that
+ * was failed by hand.
+ */
 export class ParkedError extends DurablyError {
   override readonly name: string = 'ParkedError'
 
-  constructor() {
-    super('PARKED', 'The run was parked, and failed by hand.')
+  constructor(message = 'The run was parked, and failed by hand.') {
+    super('PARKED', message)
   }
 }
 

@@ -39,14 +39,29 @@ function explainRunning(run: RunRecord, now: number): string {
 async function explainPending(engine: Engine, run: RunRecord): Promise<string> {
   const { waitingFor, availableAt } = run
   if (waitingFor?.kind === 'unpark') {
-    return `is parked: ${waitingFor.reason} durably.unpark("${run.id}") lets it go on, durably.failParked("${run.id}") ends it.`
+    return `is parked: ${waitingFor.reason} durably.unpark("${run.id}") lets it go on, durably.failParked("${run.id}") ends it.${timeoutOfParked(run)}`
   }
-  if (!isPast(availableAt, engine.environment.clock.now())) return explainWaiting(run)
+  if (!isPast(availableAt, engine.environment.clock.now()))
+    return `${explainWaiting(run)}${await parkedChildren(engine, run)}`
   const reason = await explainDue(engine, run)
   if (waitingFor?.kind === 'steps') return `need not wait for ${namesOf(waitingFor.steps)} any more, and ${reason}`
   return waitingFor?.kind === 'retry'
     ? `failed (${run.error}), may start attempt ${run.attempt}, and ${reason}`
     : reason
+}
+
+function timeoutOfParked({ deadlineAt }: RunRecord): string {
+  return deadlineAt === null ? '' : ` Its timeout goes on meanwhile: if it goes on after ${deadlineAt}, it times out.`
+}
+
+/** Enough to know that there are some. */
+const CHILDREN_LOOKED_AT = 500
+
+async function parkedChildren({ storage }: Engine, { id, tenant, waitingFor }: RunRecord): Promise<string> {
+  if (waitingFor?.kind !== 'steps') return ''
+  const query = { tenant, parentRunId: id, statuses: ['pending'], limit: CHILDREN_LOOKED_AT } as const
+  const child = (await storage.getRuns(query)).find((run) => run.waitingFor?.kind === 'unpark')
+  return child === undefined ? '' : ` Its child ${child.id} is parked: durably.explain("${child.id}") says why.`
 }
 
 /** Something is still to come: its time, or what has none. */

@@ -1,6 +1,6 @@
 import { isWatched, recorded, type Engine } from './engine'
 import { describeError } from './describe-error'
-import { TimeoutError, type InterruptionReason } from './errors'
+import { ParkedError, TimeoutError, type InterruptionReason } from './errors'
 import type { EventInput } from './events'
 import { restAfter } from './rests'
 import { retryDelayMs, triesOf, type FailedTry } from './retry'
@@ -83,7 +83,26 @@ function suspend(params: ConcludeParams, suspended: Extract<Conclusion, { kind: 
 
 function park(params: ConcludeParams, reason: string): Ending {
   const { id, jobName } = params.run
-  return ending(params, { kind: 'park', reason }, { type: 'run:park', runId: id, jobName, reason })
+  const parked = ending(params, { kind: 'park', reason }, { type: 'run:park', runId: id, jobName, reason })
+  return {
+    ...parked,
+    announce(answer) {
+      parked.announce(answer)
+      if (answer.status !== 'cancelled') reportParked(params, reason)
+    },
+  }
+}
+
+/** Nobody looks for runs that wait. A deploy that parks one may park thousands: the others of the job are not news. */
+function reportParked({ engine, run: { id, jobName } }: ConcludeParams, reason: string): void {
+  if (engine.parkedJobs.has(jobName)) return
+  engine.parkedJobs.add(jobName)
+  const advice = `Mend it and call durably.unpark("${id}"), or end it: durably.failParked("${id}").`
+  const others = 'Other runs of this job that are parked are told of by the event run:park only.'
+  engine.reportError(
+    new ParkedError(`Run ${id} of job "${jobName}" is parked: ${reason} ${advice} ${others}`),
+    `run ${id}`,
+  )
 }
 
 function complete(params: ConcludeParams, output: Json | null): Ending {

@@ -188,6 +188,71 @@ describe('a parked run', () => {
   })
 })
 
+describe('somebody is told of a parked run', () => {
+  const mixed = (ctx: JobContext) => (isChanged ? ctx.sleep('x', 0) : ctx.run('x', () => 42))
+  let isChanged = false
+
+  beforeEach(() => {
+    isChanged = false
+  })
+
+  /** Each waits after its step until the code has changed. */
+  async function parkTwo(options: Parameters<Bench['open']>[0], timeout?: number) {
+    const durably = bench.open({ concurrency: 5, ...options })
+    const job = durably.defineJob({ name: 'job', input: anything, timeout }, async (ctx) => {
+      await mixed(ctx)
+      await ctx.waitFor('deploy')
+    })
+    const parent = durably.defineJob({ name: 'parent', input: anything }, async (ctx) => {
+      const runs = await Promise.all([0, 1].map((n) => ctx.trigger(`start ${n}`, job, n)))
+      return ctx.waitAll('results', runs)
+    })
+    durably.start()
+    const { id } = await parent.trigger({})
+    await quiet()
+    isChanged = true
+    return {
+      durably,
+      id,
+      async park() {
+        for (const child of await durably.getRuns({ jobName: 'job' })) await durably.signal(child.id, 'deploy')
+        await quiet()
+        const [child] = await durably.getRuns({ jobName: 'job' })
+        expect(child).toMatchObject({ waitingFor: { kind: 'unpark' } })
+        return found(child)
+      },
+    }
+  }
+
+  it('once for each job, with what to do', async () => {
+    const { durably, park } = await parkTwo({})
+    const errors: unknown[] = []
+    durably.onError((error) => errors.push(error))
+    await park()
+    expect(errors).toMatchObject([{ code: 'PARKED', message: expect.stringContaining('durably.unpark("') }])
+  })
+
+  it('by the logger when nobody listens', async () => {
+    const lines: string[] = []
+    const { park } = await parkTwo({ logger: { error: (...line) => lines.push(line.join(' ')) } })
+    await park()
+    expect(lines).toMatchObject([expect.stringContaining('is parked: Step "x" was ctx.run')])
+  })
+
+  it('who asks after its parent, or after a run that has a timeout', async () => {
+    const { durably, id, park } = await parkTwo({}, 60_000)
+    expect(await durably.explain(id)).not.toContain('is parked')
+    const child = await park()
+    expect(await durably.explain(id)).toMatch(/Its child \w+ is parked: durably\.explain\("\w+"\) says why/)
+    expect(await durably.explain(child.id)).toContain('if it goes on after 2030-01-01T00:01:00.000Z, it times out')
+    await bench.clock.advance(60_000)
+    expect(await durably.getRun(child.id)).toMatchObject({ status: 'pending' })
+    await durably.unpark(child.id)
+    await quiet()
+    expect(await durably.getRun(child.id)).toMatchObject({ status: 'timed_out' })
+  })
+})
+
 describe('a run that is not parked', () => {
   it('is refused', async () => {
     const { durably, run } = await bench.perform((ctx) => ctx.sleep('long', 60_000))
