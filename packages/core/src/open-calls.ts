@@ -51,7 +51,7 @@ interface Listeners {
 const WAITS: ReadonlySet<StepKind> = new Set(['sleep', 'signal', 'child', 'waitAll'])
 
 /** A wait that is still open when the job returns is given up; a step is not. */
-export function isWait({ kind }: Pick<OpenCall, 'kind'>): boolean {
+function isWait({ kind }: Pick<OpenCall, 'kind'>): boolean {
   return WAITS.has(kind)
 }
 

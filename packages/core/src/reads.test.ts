@@ -432,3 +432,14 @@ describe('explain', () => {
     expect((await durably.getRuns()).every(({ status }) => ENDED_STATUSES.includes(status as 'failed'))).toBe(true)
   })
 })
+
+it('a page after what is no place in the list is refused, whether the run is there or not', async () => {
+  const durably = bench.open()
+  for (const after of [Number.NaN, -1, 1.5, '5', null, {}] as never[]) {
+    await expect(durably.getEvents('nobody', { after })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  }
+  for (const after of [Number.NaN, 5, null, {}] as never[]) {
+    await expect(durably.getLogs('nobody', { after })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  }
+  expect(await durably.getEvents('nobody', { after: 0 })).toEqual([])
+})

@@ -97,14 +97,20 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
     },
     async getLogs(id, page = {}) {
       const group = capability(storage, 'logs', 'getLogs()')
-      const logs = isId(id) ? await group.getLogs(id, { ...toPage('getLogs()', page), ...scope }) : []
+      const part = toPage('getLogs()', page)
+      if (part.after !== undefined && typeof part.after !== 'string') {
+        throw new InvalidOptionError(`after must be the id of a log, not ${String(part.after)}.`)
+      }
+      const logs = isId(id) ? await group.getLogs(id, { ...part, ...scope }) : []
       return logs.map((log) => ({ ...log, data: decodeValue(log.data) }))
     },
     async getEvents(id, page = {}) {
       const group = capability(storage, 'events', 'getEvents()')
+      const part = toPage('getEvents()', page)
+      if (part.after !== undefined) refuseBadSeq(part.after)
       const run = await find(id)
       if (run === null) return []
-      const events = await group.getEvents(id, { ...toPage('getEvents()', page), ...scope })
+      const events = await group.getEvents(id, { ...part, ...scope })
       return (await withLogs(storage, events)).map((event) => toStoredEvent(event, run))
     },
     async counts(filter = {}) {
@@ -116,6 +122,12 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
       return run === null ? `There is no run ${id}. It may have been deleted or purged.` : explainRun(engine, run)
     },
   }
+}
+
+/** Databases read what is no number each in its own way. */
+export function refuseBadSeq(after: number): void {
+  if (Number.isSafeInteger(after) && after >= 0) return
+  throw new InvalidOptionError(`after must be the seq of an event, or 0, not ${String(after)}.`)
 }
 
 /** What a route without its parameter hands over is the id of no run. */

@@ -1,8 +1,8 @@
 import type { Engine } from './engine'
-import { HistoryRequiredError, InvalidOptionError, NotFoundError } from './errors'
+import { HistoryRequiredError, NotFoundError } from './errors'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { isEnded } from './lifecycle'
-import { capability, isId } from './runs'
+import { capability, isId, refuseBadSeq } from './runs'
 import { toStoredEvent, type StoredEvent } from './stored-event'
 import type { EventRecord, RunRecord } from './storage'
 import type { Look, PendingLook, TailReader } from './tail-reader'
@@ -42,9 +42,7 @@ export function createSubscriptions({ engine, tails, tenant }: RunSubscriptionsP
       refuseUnknownOptions('subscribe()', options, SUBSCRIBE_OPTIONS)
       const { after = 0, signal } = options
       capability(engine.storage, 'events', 'subscribe()')
-      if (!(Number.isSafeInteger(after) && after >= 0)) {
-        throw new InvalidOptionError(`after must be the seq of an event, or 0, not ${String(after)}.`)
-      }
+      refuseBadSeq(after)
       return toStream(new Subscription({ engine, tails, tenant, id, after, signal }))
     },
   }

@@ -33,7 +33,7 @@ export function removeStatements<TName extends string>(
   ]
 }
 
-/** The run that created `r`. */
+/** Those who wait for the run `r`: its parent, and who else has asked for it by its key. */
 function awaiterOf(context: SqlContext): Sql {
   return sql`select 1 from ${context.tables.runs} as parent where parent.id in (${awaitersOf(context)})`
 }
