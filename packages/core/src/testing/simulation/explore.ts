@@ -57,14 +57,16 @@ async function retell(options: Omit<SimulateOptions, 'seed'>, seed: number): Pro
   return lines.slice(-STORY_LINES)
 }
 
-/** How many seeds it takes until a violation shows up; `null` when that many do not. */
+/** How many seeds it takes until a violation shows up; `null` when that many do not. `first` is played before seed 1. */
 export async function seedsUntilFound(
   options: Omit<SimulateOptions, 'seed' | 'trace'>,
   limit: number,
-): Promise<{ readonly seeds: number; readonly violation: string } | null> {
-  for (let seed = 1; seed <= limit; seed++) {
+  first = 1,
+): Promise<{ readonly seeds: number; readonly violation: string; readonly seed: number } | null> {
+  for (let seeds = 1; seeds <= limit; seeds++) {
+    const seed = seeds === 1 ? first : seeds - 1
     const { violation } = await simulate({ ...options, seed })
-    if (violation !== null) return { seeds: seed, violation }
+    if (violation !== null) return { seeds, violation, seed }
   }
   return null
 }
