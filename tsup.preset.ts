@@ -30,7 +30,8 @@ export function libraryPreset(): Options {
     sourcemap: true,
     clean: true,
     treeshake: false,
-    // The declarations of other packages come from their build, not from their sources.
-    dts: { compilerOptions: { customConditions: [] } },
+    // The declarations of other packages come from their build, not from their sources. The bundler itself sets an option
+    // that is deprecated.
+    dts: { compilerOptions: { customConditions: [], ignoreDeprecations: '6.0' } },
   }
 }

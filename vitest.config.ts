@@ -41,8 +41,8 @@ export default defineConfig({
       ...OF_THE_BUILD.map((name) => workspaceProject(name, [name])),
     ],
     passWithNoTests: true,
-    // One more than there are cores: many tests wait for other processes, for leases, or for a browser.
-    maxWorkers: availableParallelism() + 1,
+    // Two more than there are cores: many tests wait for other processes, for leases, or for a browser.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     teardownTimeout: 60_000,
   },

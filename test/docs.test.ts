@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { execPath } from 'node:process'
@@ -9,6 +8,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { runChild } from './child'
 import { blocksOf, type DocsModule, modulesOf, originOf } from './docs-blocks'
 import { ROOT } from './root'
+import { TSC } from './tsc'
 
 // Below `test`, so that imports resolve to the workspace.
 const FOLDER = join(ROOT, 'test', '.tmp', 'docs')
@@ -52,8 +52,7 @@ function writeAll(modules: readonly DocsModule[]): void {
 
 /** What `tsc` says of each module, with the lines of the pages. */
 function compileAll(modules: readonly DocsModule[]): ReadonlyMap<string, readonly string[]> {
-  const tsc = createRequire(join(ROOT, 'package.json')).resolve('typescript/bin/tsc')
-  const { stdout } = spawnSync(execPath, [tsc, '-p', FOLDER, '--pretty', 'false'], { cwd: FOLDER, encoding: 'utf8' })
+  const { stdout } = spawnSync(execPath, [TSC, '-p', FOLDER, '--pretty', 'false'], { cwd: FOLDER, encoding: 'utf8' })
   const errors = new Map<string, string[]>()
   for (const line of stdout.split('\n')) {
     const [, path = '', at = '', message = ''] = line.match(/^(.+?)\((\d+),\d+\): (.*)$/) ?? []

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
@@ -8,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PACKED } from '../scripts/packages.mjs'
 import { runChild } from './child'
 import { node24 } from './node-24'
-import { ROOT } from './root'
+import { TSC } from './tsc'
 
 type Install = 'libsql' | 'sqlocal'
 
@@ -103,8 +102,7 @@ function builtName(name: string): string {
 
 /** What the compiler says of the program and of our declarations; those of other packages are not ours to fix. */
 function typeErrors(folder: string): readonly string[] {
-  const tsc = createRequire(join(ROOT, 'package.json')).resolve('typescript/bin/tsc')
-  const { stdout } = spawnSync(execPath, [tsc, '-p', '.', '--pretty', 'false'], { cwd: folder, encoding: 'utf8' })
+  const { stdout } = spawnSync(execPath, [TSC, '-p', '.', '--pretty', 'false'], { cwd: folder, encoding: 'utf8' })
   const errors = stdout.split('\n').filter((line) => /error TS\d+/.test(line))
   return errors.filter((line) => !line.startsWith('node_modules/') || line.startsWith('node_modules/@coji/'))
 }
