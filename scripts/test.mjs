@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { installBrowser } from './browser.mjs'
 import { installAll } from './install.mjs'
-import { checkPackages } from './packages.mjs'
+import { checkPackages, packAll } from './packages.mjs'
 import { exec, ROOT } from './pnpm.mjs'
 import { publishDry } from './publish-dry.mjs'
 import { checkSizes } from './size.mjs'
@@ -29,23 +29,23 @@ const FIRST = [
   { name: 'browser', run: installBrowser },
 ]
 
-/** One after another: each needs what the one before it made. */
-function gatesOf(scale) {
-  return [
-    { name: 'build', run: () => exec(['turbo', 'run', 'build', '--output-logs=errors-only']) },
-    { name: 'packages', run: checkPackages },
-    { name: 'publish, dry run', run: () => publishDry({ quiet: true }) },
-    { name: 'size', run: checkSizes },
-    { name: 'tests', run: () => vitest(scale) },
-  ]
-}
+/** What some tests need. */
+const BUILT = [
+  { name: 'build', run: () => exec(['turbo', 'run', 'build', '--output-logs=errors-only']) },
+  { name: 'pack', run: packAll },
+]
 
 const TYPES = ['turbo', 'run', 'typecheck', 'typecheck:workspace', '--output-logs=errors-only', '--concurrency=1']
 
-/** Beside those, in the moments in which tests wait. They say something only when they fail. */
-const BESIDE = [
+/** Beside the build, and of what was built beside the tests. They say something only when they fail. */
+const OF_SOURCES = [
   { name: 'lint and format', run: () => exec(['biome', 'check', '--error-on-warnings', '.'], { quiet: true }) },
   { name: 'types', run: () => exec(TYPES, { quiet: true }) },
+]
+const OF_PACKAGES = [
+  { name: 'packages', run: checkPackages },
+  { name: 'publish, dry run', run: () => publishDry({ quiet: true }) },
+  { name: 'size', run: checkSizes },
 ]
 
 async function runGate({ name, run }) {
@@ -70,11 +70,11 @@ async function runInTurn(gates, { isAnnounced }) {
 async function runGates(scale) {
   const first = await runInTurn(FIRST, { isAnnounced: true })
   if (first.length < FIRST.length) return first
-  const [beside, rest] = await Promise.all([
-    runInTurn(BESIDE, { isAnnounced: false }),
-    runInTurn(gatesOf(scale), { isAnnounced: true }),
-  ])
-  return [...first, ...beside, ...rest]
+  const ofSources = runInTurn(OF_SOURCES, { isAnnounced: false })
+  const built = await runInTurn(BUILT, { isAnnounced: true })
+  const ofPackages = runInTurn(OF_PACKAGES, { isAnnounced: false })
+  const tests = await runInTurn([{ name: 'tests', run: () => vitest(scale) }], { isAnnounced: true })
+  return [...first, ...(await ofSources), ...built, ...(await ofPackages), ...tests]
 }
 
 function readOr(path, fallback) {
