@@ -1,4 +1,4 @@
-import { hostProcess } from './host-process'
+import { hostProcess } from './host-process.ts'
 
 export type Scale = 'quick' | 'full'
 

@@ -104,7 +104,7 @@ export class Witness {
     must(task.crashes < maxCrashes, () => `${task.id} was recovered after ${task.crashes} crashes`)
     if (task.crashes > 1) this.note('recovered again')
     task.state = 'queued'
-    task.notBefore = process.clock.now() + waitAfterCrashes(task.crashes)
+    task.notBefore = process.clock.now() + leastWaitAfterCrashes(task.crashes)
   }
 
   #started(process: QueueProcess, task: BookedTask, { attempt }: TaskEvent<'started'>): void {
@@ -231,7 +231,7 @@ function bookCrash(task: BookedTask): void {
   task.spent = task.current?.attempt ?? task.spent
 }
 
-/** Not asked of the engine, which is what is judged. */
-function waitAfterCrashes(crashes: number): number {
-  return crashes < 2 ? 0 : Math.min(1000 * 2 ** (crashes - 1), 60_000)
+/** At least half of the full wait, by chance. Not asked of the engine, which is what is judged. */
+function leastWaitAfterCrashes(crashes: number): number {
+  return crashes < 2 ? 0 : Math.min(1000 * 2 ** (crashes - 1), 60_000) / 2
 }
