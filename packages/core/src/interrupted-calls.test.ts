@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { JobContext, Storage } from './index'
+import { createDurably, createMemoryStorage, systemClock, type JobContext, type Storage } from './index'
 import { settled } from './testing/fake-clock'
 import { anything, createBench, createGate, found, recordEvents, type Bench } from './testing/test-bench'
 
@@ -17,67 +17,78 @@ function noteRejections(order: string[]) {
 }
 
 describe('when a run is interrupted, its calls', () => {
-  it('reject the first at once, and those that were open beside it later in the grace', async () => {
+  it('reject one in a turn of the loop, in their order', async () => {
     const order: string[] = []
     const note = noteRejections(order)
     const { durably, run } = await bench.perform((ctx) => {
-      for (const name of ['a', 'b', 'c']) note(name, ctx.waitFor(name))
+      for (const name of ['a', 'b']) note(name, ctx.waitFor(name))
       note(
-        'd',
-        ctx.run('d', ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject))),
+        'c',
+        ctx.run('c', ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject))),
       )
-      note('e', ctx.sleep('e', 1000))
+      note('d', ctx.sleep('d', 1000))
       return new Promise(() => {})
     })
     await durably.cancel(run.id)
-    await bench.clock.advance(2499)
-    expect(order).toEqual(['a'])
-    await bench.clock.advance(1)
-    expect(order).toEqual(['a', 'b'])
-    await bench.clock.advance(1249)
-    expect(order).toEqual(['a', 'b'])
-    await bench.clock.advance(1)
-    expect(order).toEqual(['a', 'b', 'c'])
-    await bench.clock.advance(2)
-    expect(order).toEqual(['a', 'b', 'c', 'd', 'e'])
+    await settled()
+    for (const turns of [1, 2, 3, 4]) {
+      expect(order).toEqual(['a', 'b', 'c', 'd'].slice(0, turns))
+      await bench.clock.advance(1)
+    }
   })
 
-  it('let who was told of the first tidy up before it hears of another', async () => {
-    const order: string[] = []
+  it.each(['all', 'allSettled', 'race', 'any'] as const)('end Promise.%s of waits in as many turns', async (how) => {
+    const names = Array.from({ length: 10 }, (_, index) => `wait ${index}`)
     const { durably, run, now } = await bench.perform(async (ctx) => {
-      const left = ctx.waitFor('left')
-      noteRejections(order)('right', ctx.waitFor('right'))
-      try {
-        await left
-      } finally {
-        await new Promise<void>((resolve) => bench.clock.schedule(50, resolve))
-        order.push('tidied up')
-      }
+      const together: (calls: Promise<unknown>[]) => Promise<unknown> = Promise[how].bind(Promise)
+      await together(names.map((name) => ctx.waitFor(name)))
     })
     await durably.cancel(run.id)
-    await bench.clock.advance(50)
-    expect(order).toEqual(['tidied up'])
+    await bench.clock.advance(names.length)
     expect(await now()).toMatchObject({ status: 'cancelled' })
   })
 
-  it('reject one more each time the job has come to a new call', async () => {
+  it('reject before those that the job makes now', async () => {
     const order: string[] = []
     const note = noteRejections(order)
     const { durably, run, now } = await bench.perform(async (ctx) => {
-      const [a, b, c] = ['a', 'b', 'c'].map((name) => {
+      const [a, b] = ['a', 'b'].map((name) => {
         const call = ctx.waitFor(name)
         note(name, call)
         return call
       })
       await a?.catch(() => {})
       await ctx.run('after a', () => {}).catch(() => order.push('after a'))
-      await b?.catch(() => {})
-      await ctx.run('after b', () => {}).catch(() => order.push('after b'))
-      await c
+      await b
     })
     await durably.cancel(run.id)
     await bench.clock.advance(10)
-    expect(order).toEqual(['a', 'after a', 'b', 'after b', 'c'])
+    expect(order).toEqual(['a', 'b', 'after a'])
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it('are not reported where nobody hears of them, and not taken for handled late', async () => {
+    const heard: string[] = []
+    const { process } = globalThis as unknown as { process: { on: Listen; off: Listen } }
+    type Listen = (event: string, listener: () => void) => void
+    const listeners = ['unhandledRejection', 'rejectionHandled', 'warning'].map(
+      (event) => [event, () => heard.push(event)] as const,
+    )
+    for (const [event, listener] of listeners) process.on(event, listener)
+    const { durably, run, now } = await bench.perform(async (ctx) => {
+      const branch = async () => void (await ctx.waitFor('branch'))
+      const left = branch()
+      await new Promise<void>((resolve) => bench.clock.schedule(50, resolve))
+      await left
+    })
+    await durably.cancel(run.id)
+    await bench.clock.advance(49)
+    await settled()
+    expect(await now()).toMatchObject({ status: 'running' })
+    await bench.clock.advance(1)
+    await settled()
+    for (const [event, listener] of listeners) process.off(event, listener)
+    expect(heard).toEqual([])
     expect(await now()).toMatchObject({ status: 'cancelled' })
   })
 
@@ -173,6 +184,34 @@ describe('when a run is interrupted, its calls', () => {
     const made = calls
     await bench.clock.advance(1000)
     expect(calls).toBe(made)
+  })
+})
+
+describe('a call that rejects', () => {
+  const children = [undefined, { concurrencyLimit: -1 }, { idempotencyKey: 5 }, { labels: 'x' }] as never[]
+
+  it.each<[string, (ctx: JobContext, name: string, n: number) => Promise<unknown>]>([
+    ['a trigger with bad options', (ctx, name, n) => ctx.trigger(name, { name: 'job' }, {}, children[n % 4])],
+    ['a trigger of no job', (ctx, name) => ctx.trigger(name, { name: 'nobody' }, {})],
+    ['triggers of no job', (ctx, name) => ctx.triggerAll(name, { name: 'nobody' }, [{}])],
+    ['a sleep of nonsense', (ctx, name) => ctx.sleep(name, -1)],
+    ['a wait for nothing', (ctx, name) => ctx.wait(name, {} as never)],
+    ['a name that is taken', (ctx) => ctx.sleep('same', -1)],
+  ])('leaves timers their turn in a job that calls again for ever: %s', async (_what, call) => {
+    const durably = createDurably({ storage: createMemoryStorage(), logger: null })
+    let goesOn = true
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      let rejected = 0
+      for (let n = 0; goesOn && n < 100_000; n++) await call(ctx, `call ${n}`, n).catch(() => (rejected += 1))
+      return { stopped: !goesOn, rejected: rejected > 0 }
+    })
+    durably.start()
+    const handle = job.triggerAndWait({})
+    systemClock.schedule(20, () => {
+      goesOn = false
+    })
+    expect((await handle).output).toEqual({ stopped: true, rejected: true })
+    await durably.close()
   })
 })
 

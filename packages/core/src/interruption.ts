@@ -1,6 +1,7 @@
 import type { Clock } from './environment'
 import { InterruptionError, type InterruptionReason } from './errors'
 import { builtin } from './platform'
+import { hushInterruptions } from './unheard'
 
 /** How long bodies may take to notice that their execution is over. */
 export const GRACE_MS = 5000
@@ -51,6 +52,7 @@ export function createInterruption(clock: Clock, runId: string): Interruption {
       if (reason !== null) return
       reason = given
       cause = new InterruptionError(given, runId)
+      hushInterruptions()
       callOff = clock.schedule(graceMs, expire)
       for (const listener of listeners) listener()
       controller?.abort(cause)

@@ -37,9 +37,8 @@ export interface OpenCall extends Rejectable, Omit<NewCall<unknown>, 'pass'> {
 
 /** For bodies that heed their signal, so that calls reject in their order. */
 const PATIENCE_MS = GRACE_MS / 10
-/** The first that was told may be a call that nobody awaits. */
-const ONE_MORE_MS = GRACE_MS / 2
-const HOLD_BACK_MS = (GRACE_MS * 3) / 4
+/** On a clock that stands still, so many calls may fail before it has to move. */
+const FAILURES_AT_ONCE = 100
 
 interface Listeners {
   /** A call has settled. */
@@ -68,13 +67,10 @@ export class OpenCalls {
   readonly #open = new Map<string | symbol, OpenCall>()
   /** Calls that the job made when the execution was interrupted. */
   readonly #late: Rejectable[] = []
-  readonly #callOffs: (() => void)[] = []
+  #callOff: () => void = () => {}
   #isRejecting = false
   #isPatient = true
-  #holdsBack = true
-  /** Whether one more of the calls that were open may reject. */
-  #mayTell = true
-  #hasRefused = false
+  #failures = 0
   #isOver = false
 
   constructor(clock: Clock, interruption: Interruption, listeners: Listeners) {
@@ -110,18 +106,10 @@ export class OpenCalls {
     return this.#add(call.name, call)
   }
 
-  /**
-   * A call that must not be, and may come again under the same name for ever: a job that catches it in a loop must not
-   * hold up everybody else.
-   */
+  /** A call that must not be, and may come again under the same name. */
   refuse(error: unknown, { name, pass }: MadeCall): Promise<never> {
     if (this.#interruption.reason() !== null) return this.openTooLate({ name, pass })
-    if (!this.#hasRefused) {
-      this.#hasRefused = true
-      return handled(Promise.reject(error))
-    }
-    const work = turnOf(this.#clock).then(() => Promise.reject(error))
-    return this.#add(Symbol(), { name, pass, index: -1, kind: 'sleep', work })
+    return this.#add(Symbol(), { name, pass, index: -1, kind: 'sleep', work: Promise.reject(error) })
   }
 
   #add<T>(key: string | symbol, { name, index, kind, pass, work }: NewCall<T>): Promise<T> {
@@ -137,11 +125,18 @@ export class OpenCalls {
     this.#open.set(key, open)
     work.then(
       (value) => this.#settle(open, () => resolve(value)),
-      (error: unknown) => this.#settle(open, () => reject(error)),
+      (error: unknown) => this.#fail(open, () => reject(error)),
     )
     // It may have begun with a wait, before it could be counted among the calls.
     this.#listeners.onChange()
     return call
+  }
+
+  /** A job that goes on calling in a loop, whatever it catches, does not hold up the timers and everybody else. */
+  async #fail(open: OpenCall, tell: () => void): Promise<void> {
+    this.#failures += 1
+    if (this.#clock.turn !== undefined || this.#failures > FAILURES_AT_ONCE) await turnOf(this.#clock)
+    this.#settle(open, tell)
   }
 
   /** What it comes to is recorded also when the execution was interrupted meanwhile. The job does not see it then. */
@@ -180,7 +175,7 @@ export class OpenCalls {
   /** Nothing settles any more. */
   close(): void {
     this.#isOver = true
-    for (const callOff of this.#callOffs) callOff()
+    this.#callOff()
   }
 
   /** Another process goes on where this one stops: a job must not take its worker's shutdown for an error. */
@@ -207,38 +202,22 @@ export class OpenCalls {
   }
 
   #next(): Rejectable | undefined {
-    if (!this.#mayReject()) return undefined
-    return this.#holdsBack ? (this.#nextLate() ?? this.#nextOpen()) : (this.#nextOpen() ?? this.#nextLate())
+    return this.#mayReject() ? (this.#nextOpen() ?? this.#nextLate()) : undefined
   }
 
   #nextLate(): Rejectable | undefined {
-    for (let call = this.#late.shift(); call !== undefined; call = this.#late.shift()) {
-      if (!isHeard(call)) continue
-      // The job has come further than the call that it was told of.
-      this.#mayTell = true
-      return call
-    }
+    for (let call = this.#late.shift(); call !== undefined; call = this.#late.shift()) if (isHeard(call)) return call
     return undefined
   }
 
-  /**
-   * Who is told of one call may be in its `finally`, and the branch of another call not awaited yet: its rejection would
-   * be unheard, and end the process. So the others are held back until the job calls again, or a good part of the grace is over.
-   */
-  #nextOpen(): Rejectable | undefined {
-    if (this.#holdsBack && !this.#mayTell) return undefined
-    const call = this.#firstToTell()
-    if (call === undefined) return undefined
-    this.#open.delete(call.key)
-    this.#mayTell = false
-    return call
-  }
-
   /** In their order; a body that does not let go soon is passed over, for it may wait for those behind it. */
-  #firstToTell(): OpenCall | undefined {
+  #nextOpen(): OpenCall | undefined {
     for (const call of this.#open.values()) {
       if (!isHeard(call)) continue
-      if (call.isDone || isWait(call)) return call
+      if (call.isDone || isWait(call)) {
+        this.#open.delete(call.key)
+        return call
+      }
       if (this.#isPatient) return undefined
     }
     return undefined
@@ -248,21 +227,9 @@ export class OpenCalls {
     if (!this.#mayReject()) return
     this.#reject()
     if (this.#open.size === 0) return
-    const later = (ms: number, change: () => void) =>
-      this.#callOffs.push(
-        this.#clock.schedule(ms, () => {
-          change()
-          this.#reject()
-        }),
-      )
-    later(PATIENCE_MS, () => {
+    this.#callOff = this.#clock.schedule(PATIENCE_MS, () => {
       this.#isPatient = false
-    })
-    later(ONE_MORE_MS, () => {
-      this.#mayTell = true
-    })
-    later(HOLD_BACK_MS, () => {
-      this.#holdsBack = false
+      this.#reject()
     })
   }
 }
