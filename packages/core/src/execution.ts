@@ -191,8 +191,9 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
     return OVER
   }
   interruption.end()
-  const durationMs = Math.round(msBefore(run) + clock.monotonic() - startedAt)
-  const ending = conclude({ engine, run, conclusion, reason, stepOfError: scope.stepOfError, durationMs })
+  const heldMs = clock.monotonic() - startedAt
+  const durationMs = Math.round(msBefore(run) + heldMs)
+  const ending = conclude({ engine, run, conclusion, reason, stepOfError: scope.stepOfError, durationMs, heldMs })
   execution.hold.finishing = true
   execution.hold.runEnded = ending.outcome.kind === 'complete' || ending.outcome.kind === 'fail'
   const answer = await execution.writer.finish(ending.outcome)

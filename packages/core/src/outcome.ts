@@ -27,6 +27,7 @@ export interface ConcludeParams {
   readonly reason: InterruptionReason | null
   readonly stepOfError: ReadonlyMap<unknown, string>
   readonly durationMs: number
+  readonly heldMs: number
 }
 
 /** What to write, and what to say once it is written. */
@@ -72,7 +73,7 @@ function release(params: ConcludeParams): Ending {
 function suspend(params: ConcludeParams, suspended: Extract<Conclusion, { kind: 'suspended' }>): Ending {
   const { id, jobName } = params.run
   const { steps, wakesSeen, wakesWanted, children } = suspended
-  const restMs = restAfter(params.durationMs, children)
+  const restMs = restAfter(params.heldMs, children)
   const waitingFor = { kind: 'steps', steps } as const
   return ending(
     params,

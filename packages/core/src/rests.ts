@@ -11,7 +11,7 @@ export const LONGEST_REST_MS = 1000
  */
 export function restAfter(lookMs: number, children: number): number {
   if (children < MANY_CHILDREN) return 0
-  return Math.min(LONGEST_REST_MS, Math.max(SHORTEST_REST_MS, 10 * lookMs))
+  return Math.min(LONGEST_REST_MS, Math.max(SHORTEST_REST_MS, Math.ceil(10 * lookMs)))
 }
 
 /** When runs have rested that a worker suspended: a child may have ended meanwhile, and the run is due then. */

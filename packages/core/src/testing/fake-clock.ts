@@ -57,7 +57,7 @@ export function createFakeClock(startMs = Date.UTC(2030, 0, 1), settle = settled
         timer.fn()
         await settle()
       }
-      elapsed = until
+      elapsed = Math.max(elapsed, until)
     },
     async stall(ms) {
       elapsed += ms
