@@ -1,6 +1,6 @@
 import { recorded, type Engine } from './engine'
 import { describeError } from './describe-error'
-import { ConflictError, InvalidOptionError, NotFoundError, ParkedError, refuseBadText } from './errors'
+import { ConflictError, InvalidOptionError, NotFoundError, ParkedError, refuseBadKey, refuseBadText } from './errors'
 import type { EventInput } from './events'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { ENDED_STATUSES, LIFECYCLE, type EndedStatus } from './lifecycle'
@@ -107,7 +107,7 @@ export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCo
       refuseBadText('The name of a signal', name)
       refuseUnknownOptions('signal()', options, SIGNAL_OPTIONS)
       const { dedupeKey } = options
-      refuseBadText('dedupeKey', dedupeKey)
+      refuseBadKey('dedupeKey', dedupeKey)
       const text = encodeValue(payload, `The payload of signal "${name}"`)
       const event = { type: 'run:signal', runId: id, signalName: name } as const
       const answer = await signals.send({

@@ -51,6 +51,12 @@ export function refuseBadText(what: string, text: unknown): void {
   if (cleanText(text, MAX_NAME_LENGTH) !== text) throw new InvalidOptionError(`${what} contains NUL or broken Unicode.`)
 }
 
+/** An empty one is most likely an id that was not there, and would be the same for all. */
+export function refuseBadKey(what: string, key: unknown): void {
+  refuseBadText(what, key)
+  if (key === '') throw new InvalidOptionError(`${what} must not be empty: give a text, or leave it out.`)
+}
+
 export function refuseBadDuration(what: string, ms: number | undefined): void {
   if (ms === undefined || (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY)) return
   throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
@@ -312,9 +318,11 @@ export class RetryAfterError extends DurablyError {
 
   constructor(message: string, after: number | Date, options?: ErrorOptions) {
     super('RETRY_AFTER', message, options)
-    const ms = typeof after === 'number' ? after : after.getTime() - Date.now()
-    if (!Number.isFinite(ms)) throw new InvalidOptionError('RetryAfterError needs milliseconds or a Date.')
-    this.retryAfterMs = Math.max(0, ms)
+    const isWait = after instanceof Date ? !Number.isNaN(after.getTime()) : Number.isFinite(after) && after >= 0
+    if (!isWait) {
+      throw new InvalidOptionError(`RetryAfterError needs milliseconds from 0, or a Date, not ${String(after)}.`)
+    }
+    this.retryAfterMs = typeof after === 'number' ? after : Math.max(0, after.getTime() - Date.now())
   }
 }
 

@@ -6,6 +6,7 @@ import {
   defineJob,
   InvalidOptionError,
   refuseUnknownOptions,
+  RetryAfterError,
   type Durably,
   type JobContext,
   type JobHandle,
@@ -207,5 +208,39 @@ describe('a storage that is none', () => {
     [{ migrate: async () => {} }, 'storage is no Storage: it has no enqueue(), claim(), commit()'],
   ])('is refused at once: %o', (storage, message) => {
     expect(() => createDurably({ storage: storage as never })).toThrow(message)
+  })
+})
+
+describe('a value that makes no sense', () => {
+  const storage = createMemoryStorage()
+  const open = (options: object) => () => createDurably({ storage, ...options })
+  const memory = (options: object) => () => createMemoryStorage(options)
+  const after = (when: unknown) => () => new RetryAfterError('later', when as number)
+
+  it.each<[string, () => unknown, string]>([
+    ['a logger', open({ logger: 5 }), 'logger must have a method error(), as console has it, or be null for none.'],
+    ['a logger without error()', open({ logger: {} }), 'logger must have a method error()'],
+    ['keepEnded', memory({ keepEnded: Number.NaN }), 'keepEnded must be an integer from 0, or Infinity, not NaN.'],
+    ['less than nothing', memory({ keepEnded: -1 }), 'not -1.'],
+    ['a clock', memory({ now: 5 }), 'now must be a function'],
+    ['a delay', after(-1), 'RetryAfterError needs milliseconds from 0, or a Date, not -1.'],
+    ['NaN', after(Number.NaN), 'not NaN.'],
+    ['an endless delay', after(Number.POSITIVE_INFINITY), 'not Infinity.'],
+    ['no Date', after(new Date(Number.NaN)), 'not Invalid Date.'],
+    ['a text', after('soon'), 'not soon.'],
+    ['nothing', after(undefined), 'not undefined.'],
+  ])('is refused as %s', (_what, make, message) => {
+    expect(make).toThrow(InvalidOptionError)
+    expect(make).toThrow(message)
+  })
+
+  it('is no past instant to try again at, or a logger with more', () => {
+    expect(new RetryAfterError('later', new Date(0)).retryAfterMs).toBe(0)
+    for (const logger of [console, null, undefined]) expect(open({ logger })).not.toThrow()
+  })
+
+  it('is refused as the key of a signal', async () => {
+    const durably = createDurably({ storage })
+    await expect(durably.signal('id', 'go', 1, { dedupeKey: '' })).rejects.toThrow('dedupeKey must not be empty')
   })
 })

@@ -54,7 +54,14 @@ const STORAGE_METHODS: readonly (keyof Storage)[] = [
 export function requireDurablyOptions(options: DurablyOptions): void {
   refuseUnknownOptions('createDurably()', options, DURABLY_OPTIONS)
   if (options.environment !== undefined) refuseUnknownOptions('environment', options.environment, ENVIRONMENT)
+  requireLogger(options.logger)
   requireStorage(options.storage)
+}
+
+function requireLogger(logger: unknown): void {
+  if (logger === undefined || logger === null) return
+  if (typeof (logger as Partial<Logger>).error === 'function') return
+  throw new InvalidOptionError('logger must have a method error(), as console has it, or be null for none.')
 }
 
 function requireStorage(storage: Storage): void {

@@ -158,6 +158,8 @@ describe('trigger', () => {
     ['a limit of 1.5', { concurrencyKey: 'k', concurrencyLimit: 1.5 }],
     ['an idempotency key with NUL', { idempotencyKey: 'a\0b' }],
     ['a concurrency key with half a character', { concurrencyKey: '\ud800' }],
+    ['an empty idempotency key', { idempotencyKey: '' }],
+    ['an empty concurrency key', { concurrencyKey: '' }],
     ['a key of 513 characters', { idempotencyKey: 'x'.repeat(513) }],
     ['a key that is no string', { idempotencyKey: 5 as unknown as string }],
     ['a tenant that is no string', { tenant: 5 as unknown as string }],

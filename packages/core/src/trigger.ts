@@ -1,7 +1,14 @@
 import { commonTransaction, enqueueIn } from './caller-transaction'
 import type { JobDeclaration } from './declare-job'
 import { isWatched, recorded, troubleDelayMs, type Engine } from './engine'
-import { ConflictError, DurablyError, InvalidOptionError, refuseBadText, UnknownOutcomeError } from './errors'
+import {
+  ConflictError,
+  DurablyError,
+  InvalidOptionError,
+  refuseBadKey,
+  refuseBadText,
+  UnknownOutcomeError,
+} from './errors'
 import { LONGEST_DELAY_MS, toInstant } from './environment'
 import type { EventInput } from './events'
 import { toRun, type TriggeredRun } from './run'
@@ -124,7 +131,8 @@ function refuseBadOptions(options: TriggerOptions): void {
     labels = {},
     holdKeyWhileWaiting = false,
   } = options
-  for (const name of ['idempotencyKey', 'concurrencyKey', 'tenant'] as const) refuseBadText(name, options[name])
+  for (const name of ['idempotencyKey', 'concurrencyKey'] as const) refuseBadKey(name, options[name])
+  refuseBadText('tenant', options.tenant)
   if (delay !== undefined && runAt !== undefined) throw new InvalidOptionError('Give either delay or runAt, not both.')
   if (delay !== undefined && !(typeof delay === 'number' && delay >= 0 && delay <= LONGEST_DELAY_MS)) {
     throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${String(delay)}.`)

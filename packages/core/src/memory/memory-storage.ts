@@ -1,3 +1,4 @@
+import { InvalidOptionError } from '../errors'
 import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { LIFECYCLE } from '../lifecycle'
 import type { Lifecycle } from '../lifecycle'
@@ -51,6 +52,11 @@ export function createMemoryStorageWith(
   options: MemoryStorageOptions & { readonly lifecycle: Lifecycle },
 ): MemoryStorage {
   const { lifecycle, now = Date.now, keepEnded = 10_000 } = options
+  if (typeof now !== 'function')
+    throw new InvalidOptionError('now must be a function that returns milliseconds since 1970.')
+  if (keepEnded !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(keepEnded) && keepEnded >= 0)) {
+    throw new InvalidOptionError(`keepEnded must be an integer from 0, or Infinity, not ${String(keepEnded)}.`)
+  }
   const rules = createRules(lifecycle)
   const clock = createClock(now)
   const hints = new Hints()

@@ -1,4 +1,4 @@
-import { refuseUnknownOptions, type OptionNames, type TriggerOptions } from '../index'
+import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type TriggerOptions } from '../index'
 
 /** When and in which order a task runs. */
 export interface EnqueueOptions {
@@ -25,5 +25,6 @@ const OPTIONS: OptionNames<EnqueueOptions> = {
 export function toTriggerOptions(options: EnqueueOptions = {}): TriggerOptions {
   refuseUnknownOptions('enqueue()', options, OPTIONS)
   const { dedupeKey, ...others } = options
+  if (dedupeKey === '') throw new InvalidOptionError('dedupeKey must not be empty: give a text, or leave it out.')
   return { ...others, idempotencyKey: dedupeKey }
 }

@@ -100,8 +100,9 @@ export function requireTaskRetry(policy: RetryPolicy, what: string): RetryPolicy
 function resolveKeep(state: keyof Keep, given: KeepLimits = {}): Keep[keyof Keep] {
   refuseUnknownOptions(`keep.${state}`, given, LIMITS)
   const { age = DEFAULT_KEEP[state].age, count = DEFAULT_KEEP[state].count } = given
-  if (!(age >= 0)) throw new InvalidOptionError(`keep.${state}.age must be milliseconds from 0, not ${age}.`)
+  if (!(typeof age === 'number' && age >= 0))
+    throw new InvalidOptionError(`keep.${state}.age must be milliseconds from 0, not ${String(age)}.`)
   const isCount = count === Number.POSITIVE_INFINITY || (Number.isSafeInteger(count) && count >= 0)
-  if (!isCount) throw new InvalidOptionError(`keep.${state}.count must be an integer from 0, not ${count}.`)
+  if (!isCount) throw new InvalidOptionError(`keep.${state}.count must be an integer from 0, not ${String(count)}.`)
   return { age, count }
 }

@@ -402,9 +402,17 @@ describe('bad options', () => {
   it.each<[string, TaskQueueOptions, string]>([
     ['concurrency', { concurrency: 0 }, 'concurrency must be an integer from 1'],
     ['keep.succeeded.age', { keep: { succeeded: { age: -1 } } }, 'keep.succeeded.age must be milliseconds from 0'],
+    ['keep.dead.age', { keep: { dead: { age: '5' as never } } }, 'keep.dead.age must be milliseconds from 0, not 5'],
+    ['logger', { logger: 5 as never }, 'logger must have a method error()'],
     ['keep.dead.count', { keep: { dead: { count: 1.5 } } }, 'keep.dead.count must be an integer from 0'],
   ])('are refused when the queue is made: %s', (_name, options, message) => {
     expect(() => createTaskQueue(options)).toThrow(message)
+  })
+
+  it('of a task are refused when it is enqueued', async () => {
+    const queue = open()
+    queue.register('a', () => {})
+    await expect(queue.enqueue('a', {}, { dedupeKey: '' })).rejects.toThrow('dedupeKey must not be empty')
   })
 
   it('of a handler are refused when it is registered', () => {
