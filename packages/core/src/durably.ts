@@ -297,9 +297,9 @@ async function closeAll({ engine, worker, lead, waits, tails, before }: ClosePar
 }
 
 async function stopWorker({ engine, lead }: Pick<CloseParams, 'engine' | 'lead'>, options: StopOptions): Promise<void> {
-  const { timeout } = requireStopOptions(options)
-  const refused = timeout === undefined ? refuseInside(engine, 'stop()') : null
-  await (refused ?? lead.stop(options))
+  requireStopOptions(options)
+  // Given back after a time-out, the run would be taken up again and come to the same call.
+  await (refuseInside(engine, 'stop()') ?? lead.stop(options))
 }
 
 interface AddPluginParams {

@@ -329,14 +329,16 @@ describe('a call after the end of the run', () => {
 
 describe('stop() and runUntilIdle() in a job function', () => {
   it.each([
-    ['stop()', 'stop'],
-    ['runUntilIdle()', 'runUntilIdle'],
-  ] as const)('are refused before they wait for ever: %s', async (call, method) => {
+    ['stop()', 'stop', {}],
+    // The run would be given back, taken up again, and come to the same call.
+    ['stop()', 'stop', { timeout: 1000 }],
+    ['runUntilIdle()', 'runUntilIdle', {}],
+  ] as const)('are refused before they wait for ever: %s %s(%o)', async (call, method, options) => {
     const durably = bench.open()
     const events = recordEvents(durably, ['run:fail'])
     const job = durably.defineJob({ name: 'job', input: anything }, async () => {
       await Promise.resolve()
-      await durably[method]()
+      await durably[method](options)
     })
     durably.start()
     const { id } = await job.trigger({})

@@ -71,7 +71,8 @@ export class QueueSwitch {
 
   async close(): Promise<void> {
     this.#state = 'closed'
-    await this.stop({ timeout: 0 })
+    this.#callOffTry()
+    this.#params.retention.stop()
     await this.#params.durably.close()
   }
 

@@ -671,7 +671,7 @@ describe('stopping', () => {
 
   it('by a handler of its own is refused, and changes nothing', async () => {
     const queue = open({ retry: { maxAttempts: 1 } })
-    queue.register('await', () => queue.stop())
+    queue.register('await', () => queue.stop({ timeout: 1000 }))
     queue.register('pass', () => void queue.stop())
     queue.start()
     const { id } = await queue.enqueue('await', null)
