@@ -146,7 +146,7 @@ export function createDurably(options: DurablyOptions): Durably {
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookNow() : worker.wake())
   const access = (tenant?: string) => ({
-    ...createRunReads(engine, tenant),
+    ...createRunReads(engine, worker, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })

@@ -1,13 +1,19 @@
 import { isSuspect } from './crashes'
 import type { Engine } from './engine'
 import type { RunRecord } from './storage'
+import type { WorkerState } from './worker'
+
+/** The worker of this instance. */
+export interface WorkerNow {
+  readonly state: WorkerState
+}
 
 /** Says in words what a run is doing, or what it is waiting for. */
-export async function explainRun(engine: Engine, run: RunRecord): Promise<string> {
+export async function explainRun(engine: Engine, worker: WorkerNow, run: RunRecord): Promise<string> {
   const subject = `Run ${run.id} of job "${run.jobName}"`
   switch (run.status) {
     case 'pending':
-      return `${subject} ${await explainPending(engine, run)}`
+      return `${subject} ${await explainPending(engine, worker, run)}`
     case 'running':
       return `${subject} ${explainRunning(run, engine.environment.clock.now())}`
     case 'completed':
@@ -36,14 +42,14 @@ function explainRunning(run: RunRecord, now: number): string {
   return `is running on worker ${run.ownerId}, which was last heard of at ${run.heartbeatAt}; ${lease}${cancelling}`
 }
 
-async function explainPending(engine: Engine, run: RunRecord): Promise<string> {
+async function explainPending(engine: Engine, worker: WorkerNow, run: RunRecord): Promise<string> {
   const { waitingFor, availableAt } = run
   if (waitingFor?.kind === 'unpark') {
     return `is parked: ${waitingFor.reason} durably.unpark("${run.id}") lets it go on, durably.failParked("${run.id}") ends it.${timeoutOfParked(run)}`
   }
   if (!isPast(availableAt, engine.environment.clock.now()))
     return `${explainWaiting(run)}${await parkedChildren(engine, run)}`
-  const reason = await explainDue(engine, run)
+  const reason = await explainDue(engine, worker, run)
   if (waitingFor?.kind === 'steps') return `need not wait for ${namesOf(waitingFor.steps)} any more, and ${reason}`
   return waitingFor?.kind === 'retry'
     ? `failed (${run.error}), may start attempt ${run.attempt}, and ${reason}`
@@ -76,7 +82,7 @@ function explainWaiting({ waitingFor, availableAt, deadlineAt, attempt, error, c
   return crashCount > 0 ? `lost its worker and goes on at ${availableAt}.` : `starts at ${availableAt}.`
 }
 
-async function explainDue(engine: Engine, run: RunRecord): Promise<string> {
+async function explainDue(engine: Engine, { state }: WorkerNow, run: RunRecord): Promise<string> {
   const holders = await keyHolders(engine, run)
   if (holders.length >= run.concurrencyLimit) {
     return `waits for its concurrency key "${run.concurrencyKey}", which ${holders.join(', ')} ${holders.length === 1 ? 'has' : 'have'}.`
@@ -85,6 +91,10 @@ async function explainDue(engine: Engine, run: RunRecord): Promise<string> {
     const here = engine.declared.has(run.jobName) ? 'it is only declared here' : 'this process does not'
     return `waits for a worker that knows the job: ${here}.`
   }
+  if (state === 'stopped') {
+    return 'is due; no worker runs in this process. durably.start() starts it, unless one of another process is to run this.'
+  }
+  if (state === 'stopping') return 'is due; the worker of this process is stopping and takes no more.'
   if (engine.admission.isPaused(run.jobName)) return 'is due; this process has paused its job.'
   if (!engine.admission.hasRoom(run.jobName)) {
     return 'is due and waits for its job to have room again: concurrency or rateLimit of the job is used up here.'

@@ -365,7 +365,7 @@ describe('explain', () => {
       later: expect.stringContaining(' starts at 2030-01-01T00:00:40.000Z.'),
     })
     await bench.clock.advance(60_000)
-    const due = 'is due and waits for a free worker.'
+    const due = 'is due; no worker runs in this process.'
     expect(await explained()).toEqual({
       waiting: expect.stringContaining(` need not wait for "go" any more, and ${due}`),
       failing: expect.stringContaining(`may start attempt 2, and ${due}`),
@@ -403,7 +403,28 @@ describe('explain', () => {
     const { id } = await job.trigger({}, { concurrencyKey: 'k', holdKeyWhileWaiting: true })
     await drain(durably)
     await durably.signal(id, 'go')
-    expect(await durably.explain(id)).toContain('is due and waits for a free worker')
+    expect(await durably.explain(id)).toContain('is due; no worker runs in this process')
+  })
+
+  it('says whether a worker runs in this process', async () => {
+    const gate = createGate()
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => gate.opened)
+    await job.trigger({})
+    const { id } = await job.trigger({})
+    const explained = async () => found((await durably.explain(id)).split('is due').at(1))
+    const none =
+      '; no worker runs in this process. durably.start() starts it, unless one of another process is to run this.'
+    expect(await explained()).toBe(none)
+    durably.start()
+    await settled()
+    expect(await explained()).toBe(' and waits for a free worker.')
+    const stopped = durably.stop()
+    await settled()
+    expect(await explained()).toBe('; the worker of this process is stopping and takes no more.')
+    gate.open()
+    await stopped
+    expect(await explained()).toBe(none)
   })
 
   it('says that nobody here knows the job', async () => {

@@ -1,6 +1,6 @@
 import type { Engine } from './engine'
 import { CapabilityMissingError, InvalidOptionError } from './errors'
-import { explainRun } from './explain'
+import { explainRun, type WorkerNow } from './explain'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { RUN_STATUSES, type RunStatus } from './lifecycle'
 import { toRun, toStep, type Run, type Step } from './run'
@@ -76,7 +76,7 @@ export const RUN_FILTER: OptionNames<RunFilter> = {
 const PAGE: OptionNames<PageOptions<unknown>> = { after: true, limit: true }
 
 /** `tenant` limits everything to it, whatever a filter says. */
-export function createRunReads(engine: Engine, tenant?: string): RunReads {
+export function createRunReads(engine: Engine, worker: WorkerNow, tenant?: string): RunReads {
   const { storage } = engine
   const scope = tenant === undefined ? {} : { tenant }
   const find = async (id: string) => (isId(id) ? storage.getRun(id, scope) : null)
@@ -119,7 +119,9 @@ export function createRunReads(engine: Engine, tenant?: string): RunReads {
     },
     async explain(id) {
       const run = await find(id)
-      return run === null ? `There is no run ${id}. It may have been deleted or purged.` : explainRun(engine, run)
+      return run === null
+        ? `There is no run ${id}. It may have been deleted or purged.`
+        : explainRun(engine, worker, run)
     },
   }
 }
