@@ -10,6 +10,7 @@ const OF_THE_WORKSPACE = [
   'cut-proxy',
   'docs-blocks',
   'documented',
+  'error-brands',
   'guarantees-page',
   'lifecycle-page',
   'links',

@@ -1,6 +1,7 @@
 import { recorded, type Engine } from './engine'
 import { describeError } from './describe-error'
-import { ConflictError, InvalidOptionError, NotFoundError, ParkedError, refuseBadKey, refuseBadText } from './errors'
+import { ConflictError, InvalidOptionError, NotFoundError, ParkedError } from './errors'
+import { refuseBadKey, refuseBadText } from './option-values'
 import type { EventInput } from './events'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { ENDED_STATUSES, LIFECYCLE, type EndedStatus } from './lifecycle'

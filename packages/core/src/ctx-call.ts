@@ -1,5 +1,6 @@
 import { takeCallSite } from './call-site'
-import { DuplicateStepError, InvalidOptionError, NestedStepError, refuseBadText } from './errors'
+import { DuplicateStepError, InvalidOptionError, NestedStepError } from './errors'
+import { refuseBadText } from './option-values'
 import type { Pass } from './open-calls'
 import type { StepScope } from './step-scope'
 import type { StepKind } from './storage'

@@ -1,4 +1,5 @@
-import { InvalidOptionError, refuseBadText } from './errors'
+import { InvalidOptionError } from './errors'
+import { refuseBadText } from './option-values'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { StandardSchema } from './schema'
 import type { StorableSchema } from './storable'

@@ -1,9 +1,14 @@
-import { cleanText } from './clean-text'
+import { brandErrors } from './error-brand'
 import type { RunStatus } from './lifecycle'
 import type { ErrorDetail } from './storage'
 
 /** The base of every error durably throws. `code` is stable; the message says what, which id and what to do. */
 export class DurablyError extends Error {
+  /** What other copies of this package know the class by. Subclasses of the application inherit it. */
+  static readonly brand: { readonly kind: string; readonly isPermanent?: boolean } = { kind: 'DurablyError' }
+  static {
+    brandErrors(DurablyError)
+  }
   override readonly name: string = 'DurablyError'
   readonly code: string
 
@@ -21,6 +26,7 @@ export interface ValidationIssue {
 
 /** An input, output or signal that its schema refuses. `issues` has each flaw with its path. */
 export class ValidationError extends DurablyError {
+  static override readonly brand = { kind: 'ValidationError', isPermanent: true }
   override readonly name: string = 'ValidationError'
   readonly issues: readonly ValidationIssue[]
 
@@ -33,6 +39,7 @@ export class ValidationError extends DurablyError {
 
 /** An option or argument that makes no sense; the message says which, and what it takes. */
 export class InvalidOptionError extends DurablyError {
+  static override readonly brand = { kind: 'InvalidOptionError', isPermanent: true }
   override readonly name: string = 'InvalidOptionError'
 
   constructor(message: string) {
@@ -40,30 +47,9 @@ export class InvalidOptionError extends DurablyError {
   }
 }
 
-const MAX_NAME_LENGTH = 512
-
-/** For names and keys: what every database keeps as it is, and can have in an index. */
-export function refuseBadText(what: string, text: unknown): void {
-  if (text === undefined) return
-  if (typeof text !== 'string') throw new InvalidOptionError(`${what} must be a string.`)
-  if (text.length > MAX_NAME_LENGTH)
-    throw new InvalidOptionError(`${what} is longer than ${MAX_NAME_LENGTH} characters.`)
-  if (cleanText(text, MAX_NAME_LENGTH) !== text) throw new InvalidOptionError(`${what} contains NUL or broken Unicode.`)
-}
-
-/** An empty one is most likely an id that was not there, and would be the same for all. */
-export function refuseBadKey(what: string, key: unknown): void {
-  refuseBadText(what, key)
-  if (key === '') throw new InvalidOptionError(`${what} must not be empty: give a text, or leave it out.`)
-}
-
-export function refuseBadDuration(what: string, ms: number | undefined): void {
-  if (ms === undefined || (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY)) return
-  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
-}
-
 /** A value that JSON would change or cannot carry, at `path`. The message says what to store instead. */
 export class SerializationError extends DurablyError {
+  static override readonly brand = { kind: 'SerializationError', isPermanent: true }
   override readonly name: string = 'SerializationError'
   readonly path: string
 
@@ -75,6 +61,7 @@ export class SerializationError extends DurablyError {
 
 /** A value over its limit (1 MiB by default). Store a reference and keep the data elsewhere. */
 export class PayloadTooLargeError extends DurablyError {
+  static override readonly brand = { kind: 'PayloadTooLargeError', isPermanent: true }
   override readonly name: string = 'PayloadTooLargeError'
   readonly bytes: number
   readonly limit: number
@@ -88,6 +75,7 @@ export class PayloadTooLargeError extends DurablyError {
 
 /** A run that does not exist (for this tenant) or was deleted, or a job that is not registered. */
 export class NotFoundError extends DurablyError {
+  static override readonly brand = { kind: 'NotFoundError' }
   override readonly name: string = 'NotFoundError'
 
   constructor(message: string) {
@@ -101,6 +89,7 @@ export class NotFoundError extends DurablyError {
 
 /** The run is not in a state that allows the command (`status` has it), or its idempotency key is taken by a different payload. */
 export class ConflictError extends DurablyError {
+  static override readonly brand = { kind: 'ConflictError' }
   override readonly name: string = 'ConflictError'
   readonly runId: string
   readonly status: RunStatus | null
@@ -114,6 +103,7 @@ export class ConflictError extends DurablyError {
 
 /** Two definitions with one name on one instance. Give one of them another name. */
 export class DuplicateJobError extends DurablyError {
+  static override readonly brand = { kind: 'DuplicateJobError' }
   override readonly name: string = 'DuplicateJobError'
 
   constructor(jobName: string) {
@@ -123,6 +113,7 @@ export class DuplicateJobError extends DurablyError {
 
 /** One step name used twice in one execution. Put what tells them apart into the name. */
 export class DuplicateStepError extends DurablyError {
+  static override readonly brand = { kind: 'DuplicateStepError', isPermanent: true }
   override readonly name: string = 'DuplicateStepError'
 
   constructor(stepName: string, first: string, second: string) {
@@ -136,6 +127,7 @@ export class DuplicateStepError extends DurablyError {
 
 /** A ctx call inside the body of a step. Call it after that step. */
 export class NestedStepError extends DurablyError {
+  static override readonly brand = { kind: 'NestedStepError', isPermanent: true }
   override readonly name: string = 'NestedStepError'
 
   constructor(inner: string, outer: string) {
@@ -148,6 +140,7 @@ export class NestedStepError extends DurablyError {
 
 /** The storage (or how it was set up) cannot do what was asked; `capability` names the group of methods that it lacks. */
 export class CapabilityMissingError extends DurablyError {
+  static override readonly brand = { kind: 'CapabilityMissingError', isPermanent: true }
   override readonly name: string = 'CapabilityMissingError'
   readonly capability: string
 
@@ -159,6 +152,7 @@ export class CapabilityMissingError extends DurablyError {
 
 /** A live view of a run executed elsewhere needs its history in the database: `durably.use(withLogPersistence())`. */
 export class HistoryRequiredError extends DurablyError {
+  static override readonly brand = { kind: 'HistoryRequiredError' }
   override readonly name: string = 'HistoryRequiredError'
 
   constructor(what: string) {
@@ -168,6 +162,7 @@ export class HistoryRequiredError extends DurablyError {
 
 /** The tables are missing or older than this code: `await durably.migrate()`. */
 export class NotMigratedError extends DurablyError {
+  static override readonly brand = { kind: 'NotMigratedError' }
   override readonly name: string = 'NotMigratedError'
 
   constructor(found: number, wanted: number) {
@@ -178,6 +173,7 @@ export class NotMigratedError extends DurablyError {
 
 /** The tables are so new that this code must not touch them: update durably. */
 export class SchemaTooNewError extends DurablyError {
+  static override readonly brand = { kind: 'SchemaTooNewError' }
   override readonly name: string = 'SchemaTooNewError'
 
   constructor(minReader: number, known: number) {
@@ -190,6 +186,7 @@ export class SchemaTooNewError extends DurablyError {
 
 /** `migrate()` found something it does not own or cannot use, such as another table of a name of its own. */
 export class MigrationError extends DurablyError {
+  static override readonly brand = { kind: 'MigrationError' }
   override readonly name: string = 'MigrationError'
 
   constructor(message: string, options?: ErrorOptions) {
@@ -227,6 +224,7 @@ export type StorageErrorCode =
  * again, except after `STORAGE_REJECTED`, which says that this very write will never be taken.
  */
 export class StorageError extends DurablyError {
+  static override readonly brand = { kind: 'StorageError' }
   override readonly name: string = 'StorageError'
   declare readonly code: StorageErrorCode
 
@@ -237,6 +235,7 @@ export class StorageError extends DurablyError {
 
 /** The connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */
 export class UnknownOutcomeError extends DurablyError {
+  static override readonly brand = { kind: 'UnknownOutcomeError' }
   override readonly name: string = 'UnknownOutcomeError'
 
   constructor(what: string, options?: ErrorOptions) {
@@ -254,6 +253,7 @@ export type InterruptionReason = 'cancelled' | 'timeout' | 'lease-lost' | 'shutd
 
 /** The reason of an aborted `ctx.signal`, and what ctx calls of an interrupted execution reject with. */
 export class InterruptionError extends DurablyError {
+  static override readonly brand = { kind: 'InterruptionError' }
   override readonly name: string = 'InterruptionError'
   readonly reason: InterruptionReason
 
@@ -276,6 +276,7 @@ export const NO_CODE = 'STEP_FAILED'
 
 /** A step that failed with an error that is none of durably's own, as the job gets it, at once and ever after. */
 export class StepError extends DurablyError {
+  static override readonly brand = { kind: 'StepError' }
   override readonly name: string = 'StepError'
   readonly stepName: string
   readonly originalName: string
@@ -289,6 +290,7 @@ export class StepError extends DurablyError {
 
 /** A `once` step was started and its outcome is not known. The job decides what that means: catch it, or let the run fail. */
 export class InterruptedError extends DurablyError {
+  static override readonly brand = { kind: 'InterruptedError', isPermanent: true }
   override readonly name: string = 'InterruptedError'
   readonly stepName: string
 
@@ -303,6 +305,7 @@ export class InterruptedError extends DurablyError {
 
 /** Throw it to say that trying again is useless. */
 export class PermanentError extends DurablyError {
+  static override readonly brand = { kind: 'PermanentError', isPermanent: true }
   override readonly name: string = 'PermanentError'
 
   constructor(message: string, options?: ErrorOptions) {
@@ -312,6 +315,7 @@ export class PermanentError extends DurablyError {
 
 /** Throw it to say when trying again makes sense: the retry policy decides whether, this error decides when. */
 export class RetryAfterError extends DurablyError {
+  static override readonly brand = { kind: 'RetryAfterError' }
   override readonly name: string = 'RetryAfterError'
   /** Milliseconds from now. */
   readonly retryAfterMs: number
@@ -328,6 +332,7 @@ export class RetryAfterError extends DurablyError {
 
 /** Never thrown at anyone: what is recorded of a run that lost the worker of each try it had left. */
 export class CrashLimitError extends DurablyError {
+  static override readonly brand = { kind: 'CrashLimitError' }
   override readonly name: string = 'CrashLimitError'
 
   constructor(tries: number, crashes: number) {
@@ -341,6 +346,7 @@ export class CrashLimitError extends DurablyError {
  * was failed by hand.
  */
 export class ParkedError extends DurablyError {
+  static override readonly brand = { kind: 'ParkedError' }
   override readonly name: string = 'ParkedError'
 
   constructor(message = 'The run was parked, and failed by hand.') {
@@ -350,6 +356,7 @@ export class ParkedError extends DurablyError {
 
 /** The run that was waited for ended `failed`, or `timed_out` by a limit of its own; `run` has it. */
 export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
+  static override readonly brand = { kind: 'RunFailedError' }
   override readonly name: string = 'RunFailedError'
   readonly run: TRun
 
@@ -368,6 +375,7 @@ export interface EndedBadly {
 
 /** The run that was waited for was cancelled. */
 export class CancelledError extends DurablyError {
+  static override readonly brand = { kind: 'CancelledError' }
   override readonly name: string = 'CancelledError'
   readonly runId: string
 
@@ -379,6 +387,7 @@ export class CancelledError extends DurablyError {
 
 /** The time to wait for a run was over. The run goes on. */
 export class TimeoutError extends DurablyError {
+  static override readonly brand = { kind: 'TimeoutError' }
   override readonly name: string = 'TimeoutError'
 
   constructor(message: string) {
@@ -388,6 +397,7 @@ export class TimeoutError extends DurablyError {
 
 /** An instance that was closed. Create another one. */
 export class ClosedError extends DurablyError {
+  static override readonly brand = { kind: 'ClosedError' }
   override readonly name: string = 'ClosedError'
 
   constructor() {

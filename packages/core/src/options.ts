@@ -1,6 +1,7 @@
 import type { EngineOptions } from './engine'
 import type { Environment } from './environment'
-import { InvalidOptionError, refuseBadText } from './errors'
+import { InvalidOptionError } from './errors'
+import { refuseBadText } from './option-values'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { Logger } from './reporter'
 import type { Storage } from './storage'

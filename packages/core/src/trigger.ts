@@ -1,14 +1,8 @@
 import { commonTransaction, enqueueIn } from './caller-transaction'
 import type { JobDeclaration } from './declare-job'
 import { isWatched, recorded, troubleDelayMs, type Engine } from './engine'
-import {
-  ConflictError,
-  DurablyError,
-  InvalidOptionError,
-  refuseBadKey,
-  refuseBadText,
-  UnknownOutcomeError,
-} from './errors'
+import { ConflictError, DurablyError, InvalidOptionError, UnknownOutcomeError } from './errors'
+import { refuseBadKey, refuseBadText } from './option-values'
 import { LONGEST_DELAY_MS, toInstant } from './environment'
 import type { EventInput } from './events'
 import { toRun, type TriggeredRun } from './run'

@@ -1,5 +1,6 @@
 import { ask, reportTrouble, type Engine } from './engine'
-import { NotFoundError, refuseBadDuration, TimeoutError } from './errors'
+import { NotFoundError, TimeoutError } from './errors'
+import { refuseBadDuration } from './option-values'
 import type { OptionNames } from './known-options'
 import { isEnded } from './lifecycle'
 import type { RunRecord } from './records'
