@@ -64,7 +64,11 @@ export interface Plugin {
   readonly staleThreshold?: number | undefined
   /** Wraps each execution of a job. Calling `next` again runs the job function again, over the steps recorded so far. */
   aroundRun?(run: RunInfo, next: () => Promise<unknown>): Promise<unknown>
-  /** Wraps each body of a step. Calling `next` again runs the body again. */
+  /**
+   * Wraps each body of a step. Calling `next` again runs the body again. Of `ctx.transaction` it wraps the whole transaction,
+   * not the body in it: calling `next` again begins another one, or gives what is stored when the first was committed, and
+   * what comes after the commit changes nothing. In the transaction a second try would find the rows of the first.
+   */
   aroundStep?(step: StepInfo, next: () => Promise<unknown>): Promise<unknown>
   /** Called once by `use()`. What it returns is called by `close()`. */
   // biome-ignore lint/suspicious/noConfusingVoidType: most plugins return nothing

@@ -452,6 +452,30 @@ describe('ctx.transaction', () => {
     expect(await charges()).toEqual([1, 2])
   })
 
+  it('is a new one when a plugin asks again after its body has failed', async () => {
+    const { perform, charges, durably } = await openShop()
+    const asked: unknown[] = []
+    durably.use({
+      name: 'again',
+      async aroundStep(_step, next) {
+        await next().catch((error: Error) => asked.push(error.message))
+        asked.push(await charges())
+        return next()
+      },
+    })
+    let tries = 0
+    const { run } = await perform((ctx) =>
+      ctx.transaction('flaky', async (trx: Trx) => {
+        await charge(trx, ++tries)
+        if (tries === 1) throw new Error('no')
+      }),
+    )
+    expect(run).toMatchObject({ status: 'completed' })
+    // Nothing of the first is there, nor held, between the two.
+    expect(asked).toEqual(['no', []])
+    expect(await charges()).toEqual([2])
+  })
+
   it('does not let a plugin go on without it and still happen', async () => {
     const { perform, charges, durably } = await openShop()
     durably.use({
