@@ -13,3 +13,6 @@ export function paced(ms: number): number {
 
 /** After so long something that a test waits for will never happen: a net, not a demand on the speed. */
 export const PATIENCE_MS = 120_000
+
+/** The same for a test that does something thousands of times. */
+export const LONG_PATIENCE_MS = 7_200_000

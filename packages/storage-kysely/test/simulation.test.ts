@@ -3,6 +3,7 @@ import { describeFailure, explore } from '@coji/durably-core/testing'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { reportSuite } from '../../../test/report'
+import { LONG_PATIENCE_MS } from '../../../test/pace'
 import { scaled } from '../../../test/scale'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
@@ -40,7 +41,7 @@ function emptied(clock: () => number): Storage {
   return { ...storage, migrate: async () => {}, close: async () => {} }
 }
 
-it('finds no violation on SQLite', { timeout: 1_200_000 }, async () => {
+it('finds no violation on SQLite', { timeout: LONG_PATIENCE_MS }, async () => {
   const { failures, seeds, operations } = await explore({
     firstSeed: 1,
     createStorage: emptied,

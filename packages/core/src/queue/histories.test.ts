@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
+import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { scaled } from '../../../../test/scale'
 import { BROKEN_RULES } from '../testing/task-histories/broken-rules'
 import { exploreHistories, findBrokenRule } from '../testing/task-histories/explore-histories'
@@ -25,7 +26,7 @@ describe('histories of tasks', () => {
     expect(await tell(3)).not.toEqual(await tell(4))
   })
 
-  it('break no rule of the queue', { timeout: 900_000 }, async () => {
+  it('break no rule of the queue', { timeout: LONG_PATIENCE_MS }, async () => {
     const startedAt = performance.now()
     const { failures, heard } = await exploreHistories(HISTORIES)
     const seconds = Math.round((performance.now() - startedAt) / 100) / 10
@@ -39,7 +40,7 @@ describe('histories of tasks', () => {
 })
 
 describe('histories of tasks show', () => {
-  it.each(Object.entries(BROKEN_RULES))('when %s', { timeout: 60_000 }, async (_name, rule) => {
+  it.each(Object.entries(BROKEN_RULES))('when %s', async (_name, rule) => {
     expect(await findBrokenRule(rule, RULE_SEEDS)).not.toBeNull()
   })
 })

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
+import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { scaled } from '../../../../test/scale'
 import { createFakeClock } from '../testing/fake-clock'
 import { settle } from '../testing/task-histories/settle'
@@ -37,7 +38,9 @@ function createCollector(): () => number {
   }
 }
 
-it(`leaves nothing behind of ${TASKS} tasks in memory, and counts them all along`, { timeout: 600_000 }, async () => {
+it(`leaves nothing behind of ${TASKS} tasks in memory, and counts them all along`, {
+  timeout: LONG_PATIENCE_MS,
+}, async () => {
   const heapUsed = createCollector()
   const clock = createFakeClock(undefined, settle)
   const queue = createTaskQueue<{ work: { readonly number: number } }>({

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { LIFECYCLE, type TransitionName } from '../lifecycle'
 import { createMemoryStorage, createMemoryStorageWith } from '../memory/memory-storage'
 import { CORPUS } from './simulation/corpus'
@@ -20,13 +21,11 @@ const { env, stdout, getBuiltinModule } = (globalThis as unknown as { readonly p
 /** At least so many seeds that every pair is met often enough; 20,000 of them in the full lane. */
 const LANE =
   env['DURABLY_SCALE'] === 'full'
-    ? { seconds: 60, leastSeeds: 20_000, leastHits: 50, timeoutMs: 1_800_000 }
-    : { seconds: 0, leastSeeds: 400, leastHits: 2, timeoutMs: 240_000 }
+    ? { seconds: 60, leastSeeds: 20_000, leastHits: 50 }
+    : { seconds: 0, leastSeeds: 400, leastHits: 2 }
 
 const FIRST_SEED = Number(env['DURABLY_SEED'] ?? 1)
 const MUTANT_SEEDS = 1500
-/** A net, not a demand: the rarest of them takes some hundred seeds. */
-const MUTANT_TIMEOUT_MS = 600_000
 
 function report(line: Readonly<Record<string, string | number>>): void {
   const path = env['DURABLY_REPORT']
@@ -61,7 +60,7 @@ describe('the simulation', () => {
       expect(explored.leastOperations).toBeGreaterThanOrEqual(100)
       expect(coverageTable(explored.coverage).filter(({ hits }) => hits < LANE.leastHits)).toEqual([])
     },
-    LANE.timeoutMs,
+    LONG_PATIENCE_MS,
   )
 })
 
@@ -99,7 +98,7 @@ describe('the simulation finds', () => {
       const createStorage = (now: () => number) => createMemoryStorageWith({ now, lifecycle })
       await expectFound(`no ${guard} of ${transition}`, { createStorage })
     },
-    MUTANT_TIMEOUT_MS,
+    LONG_PATIENCE_MS,
   )
 
   it.each(Object.entries(STORAGE_MUTANTS))(
@@ -107,7 +106,7 @@ describe('the simulation finds', () => {
     async (name, mutate) => {
       await expectFound(name, { createStorage: (now) => mutate(createMemoryStorage({ now })) })
     },
-    MUTANT_TIMEOUT_MS,
+    LONG_PATIENCE_MS,
   )
 
   it.each(Object.entries(ENGINE_MUTANTS))(
@@ -115,7 +114,7 @@ describe('the simulation finds', () => {
     async (name, mutate) => {
       await expectFound(name, { wrapForEngine: mutate })
     },
-    MUTANT_TIMEOUT_MS,
+    LONG_PATIENCE_MS,
   )
 })
 

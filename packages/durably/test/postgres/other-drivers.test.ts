@@ -42,9 +42,7 @@ describe.each([
   ['PGlite', onPglite],
   ['a bare PostgresDialect', onBarePg],
 ])('%s', (_name, open) => {
-  it('runs a job with steps, retries, a child, a signal and a transaction, and keeps its history', {
-    timeout: 60_000,
-  }, async () => {
+  it('runs a job with steps, retries, a child, a signal and a transaction, and keeps its history', async () => {
     const { dialect, end } = await open()
     onTestFinished(end)
     const durably = await openMigrated(dialect, { pollingInterval: 50 })

@@ -1,6 +1,7 @@
 import { setTimeout as pass } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
+import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { scaled } from '../../../../test/scale'
 import { findBreaches, mostHolders } from '../processes/audit'
 import { type Program, usePrograms } from '../processes/programs'
@@ -65,7 +66,7 @@ function createCrew(config: Omit<LabourerConfig, 'workerId' | 'deadWorkerIds'>) 
 
 describe('four workers on one Postgres, one of them killed all the time', () => {
   it('complete every run, record each step once and keep to the limits of keys (G4-G9, G13)', {
-    timeout: scaled({ quick: 480_000, full: 3_600_000 }),
+    timeout: LONG_PATIENCE_MS,
   }, async () => {
     const [url, witness] = [await newDatabase(), newWitness()]
     const durably = await observe(url)

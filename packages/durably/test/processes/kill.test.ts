@@ -2,6 +2,7 @@ import { copyFileSync, existsSync } from 'node:fs'
 import SqliteDatabase from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
+import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { scaled } from '../../../../test/scale'
 import { createDurably, createMemoryStorage } from '../../src/index'
 import { newFile } from '../databases'
@@ -88,7 +89,7 @@ async function timeOfFortySteps(config: MortalConfig): Promise<number> {
 
 describe.each(DRIVERS)('a process that is killed, with %s', (driver) => {
   it('is followed by one that goes on after the last recorded step', {
-    timeout: scaled({ quick: 480_000, full: 600_000 }),
+    timeout: LONG_PATIENCE_MS,
   }, async () => {
     const file = newFile()
     const base = { driver, file, witness: `${file}.witness`, deadWorkerIds: [], finishes: false }

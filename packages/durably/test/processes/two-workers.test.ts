@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
+import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { scaled } from '../../../../test/scale'
 import { newFile } from '../databases'
 import { findBreaches, installAudit, mostHolders, readAudit } from './audit'
@@ -42,7 +43,7 @@ async function untilCompleted(programs: readonly Program[], retry: (runId: strin
 
 describe.each(DRIVERS)('two worker processes on one file, with %s', (driver) => {
   it('run each body once, never more runs of a key than its limit', {
-    timeout: scaled({ quick: 480_000, full: 900_000 }),
+    timeout: LONG_PATIENCE_MS,
   }, async () => {
     const file = newFile()
     const witness = `${file}.witness`
