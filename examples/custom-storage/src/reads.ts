@@ -18,11 +18,12 @@ export function findRuns(state: State, query: RunQuery): RunRecord[] {
 }
 
 function matches(run: RunRecord, query: RunQuery): boolean {
-  const { statuses, jobNames, waitsForRetry, tenant, labels, parentRunId, holdingKey, cursor } = query
+  const { statuses, jobNames, waitsForRetry, parked, tenant, labels, parentRunId, holdingKey, cursor } = query
   return (
     (statuses === undefined || statuses.includes(run.status)) &&
     (jobNames === undefined || jobNames.includes(run.jobName)) &&
     (waitsForRetry === undefined || waitsForRetry === (run.waitingFor?.kind === 'retry')) &&
+    (parked === undefined || parked === (run.waitingFor?.kind === 'unpark')) &&
     (tenant === undefined || run.tenant === tenant) &&
     (parentRunId === undefined || run.parentRunId === parentRunId) &&
     (holdingKey === undefined || (run.concurrencyKey === holdingKey && run.concurrencySlot !== null)) &&
@@ -45,7 +46,8 @@ export function toSteps(rows: readonly StepRow[]): StepRecord[] {
 export function countRuns(runs: readonly RunRecord[]): StatusCounts {
   const counts = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])) as Record<RunStatus, number>
   for (const { status } of runs) counts[status] += 1
-  return { ...counts, waitsForRetry: runs.filter(({ waitingFor }) => waitingFor?.kind === 'retry').length }
+  const waitingFor = (wanted: string) => runs.filter(({ waitingFor }) => waitingFor?.kind === wanted).length
+  return { ...counts, waitsForRetry: waitingFor('retry'), parked: waitingFor('unpark') }
 }
 
 export function nextDue(state: State, jobs: readonly string[]): NextDue {

@@ -146,9 +146,25 @@ describe('getRuns', () => {
     expect(await durably.counts()).toMatchObject({ completed: 1, failed: 1, pending: 0, waitsForRetry: 0 })
   })
 
-  it.each(['true', 1, null])('refuses %j for waitsForRetry', async (wrong) => {
+  it('finds those that are parked', async () => {
+    const durably = bench.open()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 1)
+    const [old, fresh] = [await job.trigger({}), await job.trigger({})]
+    await bench.storage.command({ kind: 'park', runId: old.id, reason: 'Its code has changed.', events: [] })
+    const ids = async (parked: boolean) => (await durably.getRuns({ parked })).map(({ id }) => id)
+    expect([await ids(true), await ids(false)]).toEqual([[old.id], [fresh.id]])
+    expect(await durably.counts()).toMatchObject({ pending: 2, parked: 1 })
+    await durably.failParked(old.id)
+    expect(await ids(true)).toEqual([])
+    expect(await durably.counts()).toMatchObject({ pending: 1, parked: 0, failed: 1 })
+  })
+
+  it.each(['true', 1, null])('refuses %j for waitsForRetry and parked', async (wrong) => {
     const { durably } = office()
-    await expect(durably.getRuns({ waitsForRetry: wrong as never })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    for (const name of ['waitsForRetry', 'parked']) {
+      const answer = durably.getRuns({ [name]: wrong as never })
+      await expect(answer).rejects.toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining(name) })
+    }
   })
 
   it('filters by one status or several', async () => {
@@ -295,7 +311,7 @@ describe('counts', () => {
     await call.trigger({}, { delay: 1000, tenant: 't' })
     durably.start()
     await settled()
-    const none = { ...Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])), waitsForRetry: 0 }
+    const none = { ...Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])), waitsForRetry: 0, parked: 0 }
     expect(await durably.counts()).toEqual({ ...none, pending: 1, completed: 1, failed: 1 })
     expect(await durably.counts({ jobName: 'call' })).toEqual({ ...none, pending: 1 })
     expect(await durably.counts({ jobName: ['letter', 'none'] })).toEqual({ ...none, completed: 1, failed: 1 })

@@ -18,6 +18,8 @@ export interface RunFilter {
   readonly jobName?: string | readonly string[] | undefined
   /** Those that wait for a retry of their own, or those that do not. One that is due waits until it is claimed. */
   readonly waitsForRetry?: boolean | undefined
+  /** Those that are parked until `unpark()` or `failParked()`, or those that are not. */
+  readonly parked?: boolean | undefined
   /** Of this tenant only. */
   readonly tenant?: string | undefined
   /** All of these labels. */
@@ -69,6 +71,7 @@ export const RUN_FILTER: OptionNames<RunFilter> = {
   ...COUNT_FILTER,
   status: true,
   waitsForRetry: true,
+  parked: true,
   labels: true,
   limit: true,
   cursor: true,
@@ -147,18 +150,21 @@ export function capability<Name extends Capability>(
   return group
 }
 
-function toQuery({ status, waitsForRetry, labels, limit, ...countable }: RunFilter): RunQuery {
+function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }: RunFilter): RunQuery {
   const statuses = status === undefined ? undefined : listOf(status)
   const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
   if (unknown !== undefined) {
     throw new InvalidOptionError(`"${unknown}" is not a status. There are ${RUN_STATUSES.join(', ')}.`)
   }
-  if (waitsForRetry !== undefined && typeof waitsForRetry !== 'boolean')
-    throw new InvalidOptionError(`waitsForRetry must be true or false, not ${String(waitsForRetry)}.`)
+  for (const [name, given] of Object.entries({ waitsForRetry, parked })) {
+    if (given !== undefined && typeof given !== 'boolean')
+      throw new InvalidOptionError(`${name} must be true or false, not ${String(given)}.`)
+  }
   return {
     ...toCountQuery(countable),
     ...(statuses !== undefined && { statuses }),
     ...(waitsForRetry !== undefined && { waitsForRetry }),
+    ...(parked !== undefined && { parked }),
     ...(labels !== undefined && { labels }),
     ...(limit !== undefined && { limit: refuseBadLimit(limit) }),
   }

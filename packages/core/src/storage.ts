@@ -140,6 +140,8 @@ export interface RunQuery {
   readonly jobNames?: readonly string[]
   /** Whether `waitingFor` is of the kind `retry`, or is not. */
   readonly waitsForRetry?: boolean
+  /** Whether `waitingFor` is of the kind `unpark`, or is not. */
+  readonly parked?: boolean
   readonly tenant?: string
   readonly labels?: Readonly<Record<string, string>>
   readonly parentRunId?: string
@@ -160,6 +162,8 @@ export interface CountQuery {
 export interface StatusCounts extends Readonly<Record<RunStatus, number>> {
   /** Of the pending ones: those that wait for a retry. */
   readonly waitsForRetry: number
+  /** Of the pending ones: those that are parked. */
+  readonly parked: number
 }
 
 /** When there will be something to do. */

@@ -52,8 +52,8 @@ export function createReads(context: SqlContext) {
       const rows = await reader.read(compileQuery(context, countsQuery(context, query)))
       const found = new Map(rows.map((row) => [row['status'], Number(row['runs'])]))
       const counts = RUN_STATUSES.map((status) => [status, found.get(status) ?? 0])
-      const waitsForRetry = found.get(RETRYING) ?? 0
-      return { ...Object.fromEntries(counts), waitsForRetry } as StatusCounts
+      const [waitsForRetry = 0, parked = 0] = WAITS.map((kind) => found.get(kind))
+      return { ...Object.fromEntries(counts), waitsForRetry, parked } as StatusCounts
     },
     async nextDue(reader: Reader, jobs: readonly string[]): Promise<NextDue> {
       const [row = {}] = await reader.read(due.bind({ jobs: JSON.stringify(jobs) }))
@@ -72,13 +72,15 @@ export function inTenant(p: (name: 'tenant') => Sql): Sql {
 
 function runsQuery(context: SqlContext, query: RunQuery): Sql {
   const { tables } = context
-  const { ids, statuses, waitsForRetry, labels, parentRunId, holdingKey, cursor, limit } = query
+  const { ids, statuses, waitsForRetry, parked, labels, parentRunId, holdingKey, cursor, limit } = query
   const conditions = [
     ...(ids === undefined ? [] : [oneOf(sql`r.id`, ids, context)]),
     ...(statuses === undefined ? [] : [oneOf(sql`r.status`, statuses, context)]),
     ...countable(context, query),
-    ...(waitsForRetry === true ? [sql`${waitsFor(context)} = 'retry'`] : []),
-    ...(waitsForRetry === false ? [sql`(${waitsFor(context)} is null or ${waitsFor(context)} <> 'retry')`] : []),
+    ...(waitsForRetry === undefined ? [] : [waits(context, 'retry', waitsForRetry)]),
+    ...(parked === undefined ? [] : [waits(context, 'unpark', parked)]),
+    // No run that is parked is due, and few others are not: an index has them.
+    ...(parked === true ? [isWaiting(context), sql`r.available_at is null`] : []),
     ...(parentRunId === undefined ? [] : [sql`r.parent_run_id = ${parentRunId}`]),
     ...(holdingKey === undefined ? [] : [sql`r.concurrency_key = ${holdingKey} and r.concurrency_slot is not null`]),
     ...Object.entries(labels ?? {}).map(
@@ -91,7 +93,8 @@ function runsQuery(context: SqlContext, query: RunQuery): Sql {
     order by r.created_at desc, r.id desc ${limit === undefined ? sql`` : sql`limit ${limit}`}`
 }
 
-const RETRYING = 'retrying'
+/** Of the pending ones, those that are counted apart. */
+const WAITS = ['retry', 'unpark'] as const
 
 /**
  * One statement, so that no run is counted twice or left out because it changes between two. The numbers by status come
@@ -100,13 +103,24 @@ const RETRYING = 'retrying'
 function countsQuery(context: SqlContext, query: CountQuery): Sql {
   const { tables } = context
   const scope = countable(context, query)
-  const retrying = and(...scope, sql`r.status = 'pending'`, sql`${waitsFor(context)} = 'retry'`)
+  const kind = waitsFor(context)
+  const kinds = sql.join(WAITS.map((each) => sql.lit(each)))
+  const waiting = and(...scope, sql`r.status = 'pending'`, sql`${kind} in (${kinds})`)
   return sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status
-    union all select ${sql.lit(RETRYING)}, count(*) as runs from ${tables.runs} as r where ${retrying}`
+    union all select ${kind}, count(*) as runs from ${tables.runs} as r where ${waiting} group by ${kind}`
 }
 
 function waitsFor({ dialect }: SqlContext): Sql {
   return dialect.property(sql`r.waiting_for`, 'kind')
+}
+
+function waits(context: SqlContext, kind: (typeof WAITS)[number], wanted: boolean): Sql {
+  const found = waitsFor(context)
+  return wanted ? sql`${found} = ${sql.lit(kind)}` : sql`(${found} is null or ${found} <> ${sql.lit(kind)})`
+}
+
+function isWaiting({ dialect }: SqlContext): Sql {
+  return sql`${dialect.waitingStatus(sql`r.status`)} = 'pending'`
 }
 
 function countable(context: SqlContext, { jobNames, tenant }: CountQuery): Sql[] {
@@ -142,8 +156,8 @@ function where(conditions: readonly Sql[]): Sql {
  */
 function dueStatement(context: SqlContext) {
   const { dialect } = context
-  const isWaiting = sql`${dialect.waitingStatus(sql`r.status`)} = 'pending'`
-  const pending = sql`${isWaiting} and r.available_at is not null`
+  const waiting = isWaiting(context)
+  const pending = sql`${waiting} and r.available_at is not null`
   // What is to start at once is due, whatever the clock says.
   const dueAt =
     dialect.name === 'sqlite'
@@ -152,7 +166,7 @@ function dueStatement(context: SqlContext) {
   return statement<'jobs'>(context, (p) => {
     const known = sql`(select value from ${dialect.listOf(p('jobs'))})`
     const nextName = (after: Sql) =>
-      sql`(select min(r.job_name) from ${runsBy(context, 'due')} where ${isWaiting} ${after})`
+      sql`(select min(r.job_name) from ${runsBy(context, 'due')} where ${waiting} ${after})`
     return sql`with recursive names (name) as (
         select ${nextName(sql``)} union all
         select ${nextName(sql`and r.job_name > names.name`)} from names where names.name is not null

@@ -1,7 +1,7 @@
 import type { NextDue, RunCursor, RunQuery, RunRecord, Scope, StepRecord } from '../storage'
 import { copyOf } from './memory'
 import type { Memory } from './memory'
-import { waitsForRetry } from './status-counts'
+import { isParked, waitsForRetry } from './status-counts'
 
 export function getRun({ table }: Memory, runId: string, scope: Scope = {}): RunRecord | null {
   const entry = table.find(runId, scope.tenant)
@@ -52,6 +52,7 @@ function matches(record: RunRecord, query: RunQuery): boolean {
     (statuses === undefined || statuses.includes(record.status)) &&
     (jobNames === undefined || jobNames.includes(record.jobName)) &&
     (query.waitsForRetry === undefined || query.waitsForRetry === waitsForRetry(record)) &&
+    (query.parked === undefined || query.parked === isParked(record)) &&
     (tenant === undefined || record.tenant === tenant) &&
     (parentRunId === undefined || record.parentRunId === parentRunId) &&
     (holdingKey === undefined || (record.concurrencyKey === holdingKey && record.concurrencySlot !== null)) &&

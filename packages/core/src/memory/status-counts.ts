@@ -10,7 +10,7 @@ interface Group {
   total: number
 }
 
-/** How many runs are in which state, and how many wait for a retry, kept as they change, for each job of each tenant. */
+/** How many runs are in which state, and how many wait for a retry or are parked, kept as they change, for each job of each tenant. */
 export class StatusCounter {
   readonly #groups = new Map<string, Group>()
 
@@ -28,7 +28,7 @@ export class StatusCounter {
   }
 
   move(before: RunRecord, after: RunRecord): void {
-    if (before.status === after.status && waitsForRetry(before) === waitsForRetry(after)) return
+    if (before.status === after.status && kindOfWait(before) === kindOfWait(after)) return
     const { counts } = this.#groupOf(after)
     addTo(counts, before, -1)
     addTo(counts, after, 1)
@@ -42,6 +42,7 @@ export class StatusCounter {
       if (jobNames !== undefined && !jobNames.has(jobName)) continue
       for (const status of RUN_STATUSES) sum[status] += counts[status]
       sum.waitsForRetry += counts.waitsForRetry
+      sum.parked += counts.parked
     }
     return sum
   }
@@ -58,9 +59,18 @@ export function waitsForRetry({ waitingFor }: RunRecord): boolean {
   return waitingFor?.kind === 'retry'
 }
 
+export function isParked({ waitingFor }: RunRecord): boolean {
+  return waitingFor?.kind === 'unpark'
+}
+
+function kindOfWait({ waitingFor }: RunRecord): string | undefined {
+  return waitingFor?.kind
+}
+
 function addTo(counts: Counts, record: RunRecord, change: 1 | -1): void {
   counts[record.status] += change
   if (waitsForRetry(record)) counts.waitsForRetry += change
+  if (isParked(record)) counts.parked += change
 }
 
 function groupName({ tenant, jobName }: { readonly tenant: string; readonly jobName: string }): string {
@@ -78,5 +88,6 @@ function noCounts(): Counts {
     cancelled: 0,
     orphaned: 0,
     waitsForRetry: 0,
+    parked: 0,
   }
 }

@@ -227,6 +227,8 @@ describe('plans', () => {
     'next due': (storage) => storage.nextDue(['job']),
     'get a run': (storage) => storage.getRun(held[0]?.id ?? ''),
     'get its steps': (storage) => storage.getSteps(held[0]?.id ?? ''),
+    'find parked runs': (storage) => storage.getRuns({ parked: true, limit: 100 }),
+    'find parked runs of a job': (storage) => storage.getRuns({ parked: true, jobNames: ['job'], limit: 100 }),
     'tail events': (storage) =>
       storage.events.tail(
         held.map(({ id }) => ({ runId: id, after: 0 })),

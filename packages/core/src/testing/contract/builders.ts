@@ -25,6 +25,7 @@ export const NO_COUNTS: StatusCounts = {
   cancelled: 0,
   orphaned: 0,
   waitsForRetry: 0,
+  parked: 0,
 }
 
 /** A run to enqueue, for tests of a storage. */

@@ -10,6 +10,7 @@ import { LOG_CASES } from './logs'
 import { NEXT_DUE_CASES } from './next-due'
 import { OUTCOME_CASES } from './outcomes'
 import { PAGE_CASES } from './pages'
+import { PARKED_CASES } from './parked-runs'
 import { PURGE_CASES } from './purge'
 import { READ_CASES } from './reads'
 import { RECOVER_CASES } from './recover'
@@ -47,6 +48,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...READ_CASES,
   ...PAGE_CASES,
   ...RETRY_WAIT_CASES,
+  ...PARKED_CASES,
   ...NEXT_DUE_CASES,
   ...EVENT_CASES,
   ...LOG_CASES,

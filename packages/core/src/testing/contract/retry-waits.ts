@@ -19,13 +19,15 @@ interface Expected {
 }
 
 /** Both reads must agree about the run, the only one of its job. */
-async function assertReads(kit: Kit, { id, jobName, status }: RunRecord, { waits, when }: Expected): Promise<void> {
+async function assertReads(kit: Kit, run: RunRecord, { waits, when }: Expected): Promise<void> {
+  const { id, jobName, status, waitingFor } = run
   const query = { jobNames: [jobName] }
   for (const waitsForRetry of [true, false]) {
     const ids = (await kit.storage.getRuns({ ...query, waitsForRetry })).map((run) => run.id)
     assertEqual(ids, waitsForRetry === waits ? [id] : [], `ids with waitsForRetry ${waitsForRetry} ${when}`)
   }
-  const counts = { ...NO_COUNTS, [status]: 1, waitsForRetry: Number(waits) }
+  const parked = Number(waitingFor?.kind === 'unpark')
+  const counts = { ...NO_COUNTS, [status]: 1, waitsForRetry: Number(waits), parked }
   assertEqual(await kit.storage.counts(query), counts, `counts ${when}`)
 }
 

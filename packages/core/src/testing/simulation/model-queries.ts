@@ -78,7 +78,8 @@ export function countsOf(all: Runs, { tenant, jobNames }: CountQuery): StatusCou
   )
   const entries = RUN_STATUSES.map((status) => [status, counted.filter((run) => run.status === status).length])
   const waitsForRetry = counted.filter(({ waitingFor }) => waitingFor === 'retry').length
-  return { ...Object.fromEntries(entries), waitsForRetry } as StatusCounts
+  const parked = counted.filter(({ waitingFor }) => waitingFor === 'unpark').length
+  return { ...Object.fromEntries(entries), waitsForRetry, parked } as StatusCounts
 }
 
 export function whyNot({ status, availableAt, wanted }: ModelRun, { jobs }: ClaimParams, now: number): string {

@@ -39,6 +39,10 @@ export const STORAGE_MUTANTS: Readonly<Record<string, Mutant>> = {
     ...storage,
     counts: async (query) => ({ ...(await storage.counts(query)), waitsForRetry: 0 }),
   }),
+  'parked runs are not told from others': (storage) => ({
+    ...storage,
+    counts: async (query) => ({ ...(await storage.counts(query)), parked: 0 }),
+  }),
   'suspects are taken without limit': (storage) => ({
     ...storage,
     claim: (params) => storage.claim({ ...params, holdsSuspect: false }),

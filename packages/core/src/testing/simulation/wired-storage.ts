@@ -162,7 +162,7 @@ function reads({ inner, model }: WiredStorageParams, send: Send) {
         perform: () => inner.counts(query),
         check(counts) {
           const expected = countsOf(model.runs, query)
-          for (const name of [...RUN_STATUSES, 'waitsForRetry'] as const)
+          for (const name of [...RUN_STATUSES, 'waitsForRetry', 'parked'] as const)
             mustEqual(counts[name], expected[name], `counts.${name}`)
         },
       }),
