@@ -494,6 +494,22 @@ describe('ctx.transaction', () => {
     expect(await charges()).toEqual([])
   })
 
+  it('leaves everybody else their turn in a job with a long row of them', async () => {
+    const inProcess = DATABASES.find(({ name }) => name === 'betterSqlite3()')
+    const { perform } = await openShop(undefined, inProcess?.dialect)
+    let made = 0
+    let goesOn = true
+    const { run } = await perform(async (ctx) => {
+      setTimeout(() => {
+        goesOn = false
+      })
+      // Bounded, so that this test ends also when nobody else gets a turn.
+      for (; goesOn && made < 2000; made++) await ctx.transaction(`number ${made}`, () => made)
+    })
+    expect(run).toMatchObject({ status: 'completed' })
+    expect(made).toBeLessThan(2000)
+  })
+
   it('refuses steps in its body', async () => {
     const { perform } = await openShop()
     const { run } = await perform((ctx) => ctx.transaction('outer', () => ctx.run('inner', () => 1)))
