@@ -163,6 +163,11 @@ function dueStatement(context: SqlContext) {
     dialect.name === 'sqlite'
       ? sql`case when r.available_at = r.created_at then min(r.available_at, ${dialect.now}) else r.available_at end`
       : sql`r.available_at`
+  // One that was renewed in the future is watched for as long as it was given: the clock has been set back since.
+  const leaseUntil =
+    dialect.name === 'sqlite'
+      ? sql`case when r.heartbeat_at > ${dialect.now} then ${dialect.nowPlus(lengthOfLease)} else r.lease_until end`
+      : sql`r.lease_until`
   return statement<'jobs'>(context, (p) => {
     const known = sql`(select value from ${dialect.listOf(p('jobs'))})`
     const nextName = (after: Sql) =>
@@ -179,9 +184,12 @@ function dueStatement(context: SqlContext) {
         ${dialect.read(sql`(select min(due.run_at) from due where due.name in ${known})`, 'instant')} as run_at,
         (select ${dialect.arrayOf(sql`due.name`)} from due
           where due.run_at <= ${dialect.now} and due.name not in ${known}) as unknown_jobs,
-        ${dialect.read(sql`(select min(r.lease_until) from ${runsBy(context, 'running')} where r.status = 'running')`, 'instant')} as lease_until`
+        ${dialect.read(sql`(select min(${leaseUntil}) from ${runsBy(context, 'running')} where r.status = 'running')`, 'instant')} as lease_until`
   })
 }
+
+/** In milliseconds, on SQLite. */
+const lengthOfLease = sql`round((julianday(r.lease_until) - julianday(r.heartbeat_at)) * 86400000)`
 
 /** Both instants come from the clock of the database. */
 function msUntil(instant: unknown, now: unknown): number | null {

@@ -84,6 +84,19 @@ it('a lease that nobody renews runs out after as long as it was given', async ()
   expect(idsOf(await claim(storage))).toEqual([run.id])
 })
 
+it('a lease runs out no later than after as long as it was given', async () => {
+  const run = await startRun(storage)
+  expect(await storage.nextDue([])).toMatchObject({ leaseInMs: 60_000 })
+  wallMs -= HOUR_MS
+  expect(await storage.nextDue([])).toMatchObject({ leaseInMs: 60_000 })
+  pass(20_000)
+  const other = await startRun(storage)
+  await storage.renew([leaseOf(other)], 50_000)
+  expect(await storage.nextDue([])).toMatchObject({ leaseInMs: 50_000 })
+  await storage.renew([leaseOf(run)], 40_000)
+  expect(await storage.nextDue([])).toMatchObject({ leaseInMs: 40_000 })
+})
+
 it('a lease that its holder renews stays, by the new clock', async () => {
   const run = await startRun(storage)
   wallMs -= HOUR_MS
