@@ -112,6 +112,28 @@ describe('keepEnded', () => {
     expect(await idsLeft(storage)).toEqual([parent.id])
   })
 
+  it('keeps the children of a parent that was retried by hand, as long as it goes on', async () => {
+    const storage = createMemoryStorage({ keepEnded: 3 })
+    const parent = newRun({ jobName: 'parent' })
+    const cancel = { kind: 'cancel', runId: parent.id, events: { cancelled: [], requested: [] } } as const
+    await storage.enqueue([parent])
+    const children = [
+      await endNew(storage, { parentRunId: parent.id }),
+      await endNew(storage, { parentRunId: parent.id }),
+    ]
+    for (let round = 0; round < 2; round++) {
+      await storage.command(cancel)
+      await storage.command(retry(parent.id))
+    }
+    children.push(await endNew(storage, { parentRunId: parent.id }))
+    await storage.command({ kind: 'remove', runId: children.shift() ?? '' })
+    const others = []
+    for (let index = 0; index < 5; index++) others.push(await endNew(storage))
+    expect(await idsLeft(storage)).toEqual([parent.id, ...children, ...others.slice(2)].sort())
+    await storage.command(cancel)
+    expect((await idsLeft(storage)).length).toBe(3)
+  })
+
   it('does not grow with runs that end and are removed', async () => {
     const storage = createMemoryStorage({ keepEnded: 10 })
     for (let index = 0; index < 500; index++) {

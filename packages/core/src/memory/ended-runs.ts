@@ -1,15 +1,16 @@
+import { isEnded } from '../lifecycle'
 import { Row } from './row'
 import type { RunEntry } from './run-entry'
 
-/** A run that has not ended and waits for this one, or may come to. */
-type KeeperOf = (entry: RunEntry) => RunEntry | undefined
+/** The runs that wait for this one, or may come to. */
+type ParentsOf = (entry: RunEntry) => readonly RunEntry[]
 
 /**
  * Ended runs in the order of ending, and which of them may be dropped, oldest first. A child stays with those that wait
  * for it until they have ended too: they may still ask for the output.
  */
 export class EndedRuns {
-  readonly #keeperOf: KeeperOf
+  readonly #parentsOf: ParentsOf
   readonly #inOrder = new Row<RunEntry>({
     of: ({ endedPlace }) => endedPlace,
     set: (entry, place) => {
@@ -23,8 +24,8 @@ export class EndedRuns {
     },
   })
 
-  constructor(keeperOf: KeeperOf) {
-    this.#keeperOf = keeperOf
+  constructor(parentsOf: ParentsOf) {
+    this.#parentsOf = parentsOf
   }
 
   /** Those that are kept for another run left out. */
@@ -42,9 +43,9 @@ export class EndedRuns {
 
   add(entry: RunEntry): void {
     this.#inOrder.insert(entry, endedBefore)
-    const kept = entry.keptChildren ?? []
-    entry.keptChildren = null
-    for (const child of kept) this.#keep(child)
+    for (const child of entry.endedChildren ?? []) if (child.keeper === entry) this.#keep(child)
+    // Nobody retries it by hand.
+    if (entry.record.status === 'completed') entry.endedChildren = null
     this.#keep(entry)
   }
 
@@ -55,20 +56,32 @@ export class EndedRuns {
     this.#keep(entry)
   }
 
+  /** The run goes on, and may ask for its children again. */
+  revive(entry: RunEntry): void {
+    this.forget(entry)
+    for (const child of entry.endedChildren ?? []) if (this.#inOrder.has(child)) this.keepLonger(child)
+  }
+
   /** The run was removed, or goes on. */
   forget(entry: RunEntry): void {
-    entry.keeper?.keptChildren?.delete(entry)
+    for (const parent of this.#parentsOf(entry)) parent.endedChildren?.delete(entry)
     entry.keeper = null
     this.#inOrder.remove(entry)
     this.#droppable.remove(entry)
   }
 
   #keep(entry: RunEntry): void {
-    const keeper = this.#keeperOf(entry)
-    entry.keeper = keeper ?? null
-    if (keeper === undefined) this.#droppable.append(entry)
-    else keeper.keptChildren = (keeper.keptChildren ?? new Set()).add(entry)
+    const parents = this.#parentsOf(entry)
+    for (const parent of parents) {
+      if (parent.record.status !== 'completed') parent.endedChildren = (parent.endedChildren ?? new Set()).add(entry)
+    }
+    entry.keeper = parents.find(isLive) ?? null
+    if (entry.keeper === null) this.#droppable.append(entry)
   }
+}
+
+export function isLive({ record }: RunEntry): boolean {
+  return !isEnded(record.status)
 }
 
 function endedBefore({ record: a }: RunEntry, { record: b }: RunEntry): boolean {

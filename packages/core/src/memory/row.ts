@@ -66,9 +66,13 @@ export class Row<T extends object> {
   }
 
   /** Does nothing if the item is not here. */
+  has(item: T): boolean {
+    return this.#slots[this.#places.of(item) - this.#base] === item
+  }
+
   remove(item: T): void {
+    if (!this.has(item)) return
     const index = this.#places.of(item) - this.#base
-    if (this.#slots[index] !== item) return
     this.#slots[index] = undefined
     this.#size -= 1
     this.#cleanEnds()

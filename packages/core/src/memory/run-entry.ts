@@ -28,8 +28,8 @@ export class RunEntry implements HeapItem {
   /** The `wakes` of the last signal. */
   lastSignal = 0
   dedupeKeys: Set<string> | null = null
-  /** Ended children that must not be dropped while this run may still ask for them. */
-  keptChildren: Set<RunEntry> | null = null
+  /** Ended children that must not be dropped while this run goes on: it may still ask for them. */
+  endedChildren: Set<RunEntry> | null = null
   /** The run on whose account this one, which has ended, is not dropped. */
   keeper: RunEntry | null = null
   place: Place | null = null

@@ -1,7 +1,7 @@
 import { isEnded } from '../lifecycle'
 import type { EventTemplate, Instant, RunRecord } from '../storage'
 import type { Clock } from './clock'
-import { EndedRuns } from './ended-runs'
+import { EndedRuns, isLive } from './ended-runs'
 import type { Hints } from './hints'
 import { ReadyQueue } from './ready-queue'
 import { Row } from './row'
@@ -29,7 +29,7 @@ export class RunTable {
   readonly running = new Set<RunEntry>()
   readonly counts = new StatusCounter()
   readonly queue: ReadyQueue
-  readonly ended = new EndedRuns((entry) => this.keeperOf(entry))
+  readonly ended = new EndedRuns((entry) => this.#parentsOf(entry))
   readonly #byId = new Map<string, RunEntry>()
   readonly #byIdempotencyKey = new Map<string, RunEntry>()
   readonly #created = new Row<RunEntry>(CREATED)
@@ -77,7 +77,7 @@ export class RunTable {
     const after = this.touch(entry, change)
     this.#hint(after)
     if (!isEnded(before.status) && isEnded(after.status)) this.#finish(entry)
-    if (isEnded(before.status) && !isEnded(after.status)) this.ended.forget(entry)
+    if (isEnded(before.status) && !isEnded(after.status)) this.ended.revive(entry)
     return after
   }
 
@@ -209,10 +209,6 @@ function idempotencyName({ tenant, jobName, idempotencyKey }: KeyedRun): string 
 }
 
 const NO_ENTRIES: readonly RunEntry[] = []
-
-function isLive({ record }: RunEntry): boolean {
-  return !isEnded(record.status)
-}
 
 function isSuspended({ status, waitingFor }: RunRecord): boolean {
   return status === 'pending' && waitingFor?.kind === 'steps'
