@@ -42,7 +42,7 @@ export interface Program {
 export function usePrograms(...names: readonly ProgramName[]): (name: ProgramName, config: object) => Program {
   const out = `${CACHE}/${process.pid}-${names.join('-')}`
   const started = new Set<Program>()
-  beforeAll(() => bundle(names, out), 30_000)
+  beforeAll(() => bundle(names, out))
   afterEach(async () => {
     for (const program of started) program.signal('SIGKILL')
     await Promise.all([...started].map((program) => program.ended))
