@@ -133,4 +133,4 @@ describe('types that an entry shows can be imported', () => {
     })
     expect(hidden.map(([symbol, path]) => `${symbol.name}, by ${path}`)).toEqual([])
   })
-}, 60_000)
+})

@@ -81,7 +81,7 @@ async function openHttp(): Promise<OpenDatabase> {
 export function startDatabases(): void {
   beforeAll(async () => {
     for (const one of DATABASES) await (await one.open()).dispose()
-  }, 60_000)
+  })
 }
 
 let database: Promise<PostgresDatabase> | null = null
