@@ -30,6 +30,8 @@ const SQLSTATES: Readonly<Record<string, StorageErrorCode>> = {
   '40P01': 'STORAGE_BUSY',
   '55P03': 'STORAGE_BUSY',
   '25006': 'STORAGE_READONLY',
+  // A prepared statement is not on the session where it was prepared: a pooler is in between.
+  '42P05': 'STORAGE_UNAVAILABLE',
   // Somebody caught the error of a statement and went on in the transaction that it had spoilt.
   '25P02': 'STORAGE_REJECTED',
   '42501': 'STORAGE_READONLY',
@@ -103,7 +105,7 @@ function isSqlState(code: string): boolean {
  * States in which Postgres is in trouble itself, was cut off, or sacrificed the transaction to others; not what a
  * statement asked for.
  */
-const STATES_OF_TROUBLE = /^(08...|40001|40P01|25006|53...|57P0.|58...|XX00[12])$/
+const STATES_OF_TROUBLE = /^(08...|26000|42P05|40001|40P01|25006|53...|57P0.|58...|XX00[12])$/
 
 const CODES_OF_TROUBLE: ReadonlySet<string> = new Set(
   'BUSY LOCKED PROTOCOL READONLY FULL CORRUPT NOTADB IOERR CANTOPEN NOMEM INTERRUPT'.split(' '),

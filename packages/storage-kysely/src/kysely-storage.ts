@@ -94,16 +94,18 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
   const db = dialect === null ? (given as Kysely<DB>) : new Kysely<DB>({ dialect: prepared(dialect) })
   // Statements of durably know no tables of the application, and none of its plugins.
   const plain = db.withoutPlugins() as unknown as Kysely<unknown>
+  const schema = hooks?.schema ?? null
   const context: SqlContext = {
     db: plain,
     prefix: tablePrefix,
-    tables: tableRefs(tablePrefix),
+    schema,
+    tables: tableRefs(tablePrefix, schema),
     dialect: dialectOf(db.getExecutor().adapter),
     fences,
   }
   const isSqlite = context.dialect.name === 'sqlite'
   if (!isSqlite) refuseLongPrefix(tablePrefix)
-  const versions = sql.table(`${tablePrefix}schema_versions`)
+  const versions = context.tables.schema_versions
   const executor = new Executor({
     db: plain,
     hooks,

@@ -4,6 +4,7 @@ import { isConstraintError, isMissingTable } from './driver-errors'
 import type { Executor } from './executor'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations'
 import { COLUMN_TYPES, type Migration } from './migrations/migration'
+import { type Ground, surveyGround } from './postgres-ground'
 import type { Reader } from './reads'
 import { compileQuery, type SqlContext } from './statement'
 
@@ -29,11 +30,12 @@ export async function migrate(context: SqlContext, executor: Executor): Promise<
     if (state.minReader > SCHEMA_VERSION) throw new SchemaTooNewError(state.minReader, SCHEMA_VERSION)
     const next = MIGRATIONS.find((migration) => migration.version > state.version)
     if (next === undefined) return
+    const ground = await surveyGround(context, executor)
     try {
-      await executor.write(statementsOf(next, context))
+      await executor.write(statementsOf(next, context, ground))
     } catch (error) {
       const now = await readState(context, executor)
-      if (now.version < next.version) throw describe(error, next)
+      if (now.version < next.version) throw ground.explain(error) ?? describe(error, next)
     }
   }
   throw new MigrationError('The tables keep changing while they are migrated.')
@@ -46,9 +48,10 @@ export async function checkSchema(context: SqlContext, reader: Reader): Promise<
   if (version < SCHEMA_VERSION) throw new NotMigratedError(version, SCHEMA_VERSION)
 }
 
-async function readState({ db, prefix }: SqlContext, reader: Reader): Promise<SchemaState> {
+async function readState({ db, tables, prefix }: SqlContext, reader: Reader): Promise<SchemaState> {
   const table = `${prefix}schema_versions`
-  const query = sql`select max(version) as version, max(min_reader) as min_reader from ${sql.table(table)}`.compile(db)
+  const query =
+    sql`select max(version) as version, max(min_reader) as min_reader from ${tables.schema_versions}`.compile(db)
   try {
     const [row] = await reader.read(query)
     return { version: Number(row?.['version'] ?? 0), minReader: Number(row?.['min_reader'] ?? 0) }
@@ -64,23 +67,24 @@ async function readState({ db, prefix }: SqlContext, reader: Reader): Promise<Sc
   }
 }
 
-function statementsOf(migration: Migration, context: SqlContext): CompiledQuery[] {
-  const { db, dialect, prefix } = context
+function statementsOf(migration: Migration, context: SqlContext, ground: Ground): CompiledQuery[] {
+  const { db, dialect, prefix, tables } = context
   const types = COLUMN_TYPES[dialect.name]
-  const versions = `${prefix}schema_versions`
-  const createVersions = db.schema
-    .createTable(versions)
+  const schema = context.schema === null ? db.schema : db.schema.withSchema(context.schema)
+  const createVersions = schema
+    .createTable(`${prefix}schema_versions`)
     .ifNotExists()
     .addColumn('version', 'integer', (column) => column.primaryKey().notNull())
     .addColumn('applied_at', types.instant, (column) => column.notNull())
     .addColumn('min_reader', 'integer', (column) => column.notNull())
     .modifyEnd(sql.raw(dialect.name === 'sqlite' ? 'strict' : ''))
-  const take = sql`insert into ${sql.table(versions)} (version, applied_at, min_reader)
+  const take = sql`insert into ${tables.schema_versions} (version, applied_at, min_reader)
     values (${migration.version}, ${dialect.now}, ${migration.minReader})`
   const name = (table: string) => prefix + table
-  const build = migration.build({ schema: db.schema, name, dialect: dialect.name, types })
+  const build = migration.build({ schema, name, dialect: dialect.name, types })
   return [
     ...(dialect.name === 'postgres' ? [MIGRATION_LOCK] : []),
+    ...ground.statements,
     CompiledQuery.raw(createVersions.compile().sql),
     compileQuery(context, take),
     ...build.map((builder) => CompiledQuery.raw(builder.compile().sql)),

@@ -11,6 +11,8 @@ export type SqlValue = string | number | null
 export interface SqlContext {
   readonly db: Kysely<unknown>
   readonly prefix: string
+  /** Of all tables; without one the database says where they are. */
+  readonly schema: string | null
   readonly tables: TableRefs
   readonly dialect: SqlDialect
   readonly fences: Fences

@@ -165,7 +165,8 @@ export type TableName = keyof DurablyTables
 /** The physical tables of one storage, as SQL. */
 export type TableRefs = Readonly<Record<TableName, RawBuilder<unknown>>>
 
-export function tableRefs(prefix: string): TableRefs {
-  const entries = TABLES.map((name) => [name, sql.table(prefix + name)] as const)
+export function tableRefs(prefix: string, schema: string | null): TableRefs {
+  const refTo = (table: string) => (schema === null ? sql.table(table) : sql.id(schema, table))
+  const entries = TABLES.map((name) => [name, refTo(prefix + name)] as const)
   return Object.fromEntries(entries) as Record<TableName, RawBuilder<unknown>>
 }

@@ -1,9 +1,9 @@
 import { FENCES, type Fences } from '../src/fences'
 import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
-import type { TestDatabase } from './databases'
+import type { OpenDatabase } from './databases'
 
 /** Storages for the contract; `reopen` leaves the old one as a kill would. */
-export function contractSetup(database: TestDatabase, fences: Fences = FENCES) {
+export function contractSetup(database: { open(): Promise<OpenDatabase> }, fences: Fences = FENCES) {
   return {
     async open() {
       const opened = await database.open()
@@ -17,6 +17,7 @@ export function contractSetup(database: TestDatabase, fences: Fences = FENCES) {
       await storage.migrate()
       return {
         storage,
+        schema: opened.schema,
         reopen: connect,
         async close() {
           for (const one of storages) await one.close()

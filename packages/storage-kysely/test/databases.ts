@@ -18,6 +18,8 @@ import { pgliteDialect } from './pglite-dialect'
 export interface OpenDatabase {
   /** The file, or the URL. */
   readonly location: string
+  /** Of the tables, where the connection does not say. */
+  readonly schema?: string
   connect(): Dialect
   dispose(): Promise<void>
 }

@@ -4,8 +4,9 @@ import type { KyselyStorage } from '../src/kysely-storage'
 const TABLES = ['logs', 'run_events', 'run_labels', 'signals', 'steps', 'runs'] as const
 
 /** All rows at once: what is left is what a migration makes. */
-async function empty({ db }: KyselyStorage): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+async function empty({ storage: { db }, schema }: Used): Promise<void> {
+  const own = schema === undefined ? db : db.withSchema(schema)
+  await own.transaction().execute(async (trx) => {
     for (const table of TABLES) await trx.deleteFrom(`durably_${table}`).execute()
   })
 }
@@ -16,6 +17,8 @@ export interface RecyclingSetup extends StorageContractSetup {
 
 interface Used extends ContractStorage {
   readonly storage: KyselyStorage
+  /** Of the tables, where the connection does not say. */
+  readonly schema?: string | undefined
 }
 
 /**
@@ -36,7 +39,7 @@ export function recycling(openNew: () => Promise<Used>): RecyclingSetup {
         },
         async close() {
           if (wasReopened) return used.close()
-          await empty(used.storage).then(
+          await empty(used).then(
             () => void idle.push(used),
             () => used.close(),
           )

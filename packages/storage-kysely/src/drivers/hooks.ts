@@ -11,6 +11,8 @@ export type Rows = readonly Readonly<Record<string, unknown>>[]
 export interface DialectHooks {
   /** The file or URL, for error messages. */
   readonly location: string | null
+  /** The schema of durably's tables; without one, where the database puts them. */
+  readonly schema?: string | null
   /** Called before the first connection. */
   configure?(settings: { readonly durability: Durability }): void
   /**

@@ -4,6 +4,9 @@ import pg from 'pg'
 import { connectionHeld } from '../connection-lock'
 import type { Rows } from './hooks'
 import { keepAwake } from './keep-awake'
+import { asSent, beginOf, needsTransaction } from './postgres-session'
+import { explainedPooler, explainedStart, isMixedUp } from './pooler-trouble'
+import { hashOf } from './text-hash'
 
 interface PostgresPoolParams {
   readonly pool: pg.Pool
@@ -24,13 +27,17 @@ const AWAY_MAX_MS = 1000
 /** A connection that died without a word would be waited for until the end of time. */
 export const QUERY_TIMEOUT_MS = 35_000
 
-/** The names of prepared statements belong to the connections: all instances on a pool share them. */
+/**
+ * A name says of which text it is: where a pooler lends a session to others, none of them can execute the statement of
+ * another. All instances on a pool share the names, which are limited by connection.
+ */
 const namesOf = new WeakMap<pg.Pool, Map<string, string>>()
 
 /** The connections through which durably sends its own statements. */
 export class PostgresPool {
   readonly #pool: pg.Pool
-  readonly #prepare: boolean
+  /** Until the database takes a statement for another one, or for none. */
+  #prepare: boolean
   readonly #isOwn: boolean
   readonly #names: Map<string, string>
   readonly #plans = new WeakMap<pg.PoolClient, { readonly ageMs: number; readonly untilMs: number }>()
@@ -57,10 +64,13 @@ export class PostgresPool {
     let broken: unknown
     try {
       if (this.#prepare) await this.#renewPlans(client)
-      return await (queries.length === 1 ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries))
+      const isAlone = queries.length === 1 && !needsTransaction(client, queries[0]?.sql ?? '')
+      return await (isAlone ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries))
     } catch (error) {
       if (isBroken(error)) broken = error
-      throw error
+      if (!this.#prepare || !isMixedUp(error)) throw error
+      this.#prepare = false
+      throw explainedPooler(error)
     } finally {
       client.release(broken === undefined ? undefined : toError(broken))
     }
@@ -83,7 +93,7 @@ export class PostgresPool {
     let broken: unknown
     const query = async (text: string, values: readonly unknown[]) => {
       try {
-        return await client.query(text, [...values])
+        return await client.query(asSent(client, text), [...values])
       } catch (error) {
         if (isBroken(error)) broken = error
         throw error
@@ -107,7 +117,7 @@ export class PostgresPool {
   }
 
   async #sendAtomically(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
-    await client.query(timed({ text: 'begin isolation level read committed' }))
+    await client.query(timed({ text: beginOf(client) }))
     try {
       const results = await this.#sendEach(client, queries)
       await client.query(timed({ text: 'commit' }))
@@ -144,7 +154,7 @@ export class PostgresPool {
     const known = this.#names.get(sql)
     if (known !== undefined) return { name: known }
     if (this.#names.size === MAX_PREPARED) return {}
-    const name = `durably_${this.#names.size}`
+    const name = `durably_${hashOf(sql)}`
     this.#names.set(sql, name)
     return { name }
   }
@@ -165,7 +175,8 @@ export class PostgresPool {
       this.#failures = 0
       this.#away = null
       return client
-    } catch (error) {
+    } catch (thrown) {
+      const error = explainedStart(thrown)
       if (!(error instanceof StorageError)) this.#noteAway(error)
       throw error
     }
@@ -211,9 +222,12 @@ function timed<T extends object>(query: T): T & { readonly query_timeout: number
   return { ...query, query_timeout: QUERY_TIMEOUT_MS }
 }
 
-/** The server says no to a statement; anything else is trouble of the connection, which is not used again. */
+/**
+ * The server says no to a statement; anything else is trouble of the connection, which is not used again, nor is one
+ * that takes other statements for prepared than the server does.
+ */
 function isBroken(error: unknown): boolean {
-  return !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR'
+  return !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR' || isMixedUp(error)
 }
 
 function toError(error: unknown): Error {

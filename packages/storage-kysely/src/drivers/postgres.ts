@@ -12,6 +12,7 @@ import pg from 'pg'
 import type { DialectHooks, DurablyDialect, Rows } from './hooks'
 import { PostgresListener } from './postgres-listener'
 import { PostgresPool, QUERY_TIMEOUT_MS } from './postgres-pool'
+import { setUpSession } from './postgres-session'
 import { Places } from './places'
 
 /** How `postgres()` reaches the database: a connection string, or a pool of the application. */
@@ -33,13 +34,11 @@ export type PostgresConfig = PostgresOptions &
 export interface PostgresOptions {
   /** Prepare statements once per connection, as by default. Not behind a pooler that lends connections by transaction. */
   readonly prepare?: boolean
+  /** The schema of durably's tables, which `migrate()` creates where it is missing. Without it: the first of the `search_path`. */
+  readonly schema?: string
   /** Hear of due runs at once through LISTEN and NOTIFY, as by default. Without it they are found by polling. */
   readonly listen?: boolean
 }
-
-/** What every connection of durably's own pool is told. */
-const SESSION = `set default_transaction_isolation = 'read committed'; set statement_timeout = '30s';
-  set lock_timeout = '5s'; set idle_in_transaction_session_timeout = '10s'`
 
 const DEFAULT_MAX = 10
 
@@ -66,6 +65,7 @@ const CONFIG: OptionNames<PostgresConfig> = {
   max: true,
   pool: true,
   prepare: true,
+  schema: true,
   listen: true,
 }
 
@@ -75,10 +75,20 @@ function refuseBadConfig(config: PostgresConfig): void {
     throw new InvalidOptionError('postgres() takes a pool of pg as { pool }.')
   }
   refuseUnknownOptions('postgres()', config, CONFIG)
-  const { connectionString, pool } = config as { connectionString?: unknown; pool?: unknown }
+  const { connectionString, pool, schema } = config as unknown as Readonly<Record<string, unknown>>
+  if (schema !== undefined) refuseBadSchema(schema)
   if (typeof connectionString === 'string' && connectionString !== '' && pool === undefined) return
   if (typeof pool === 'object' && pool !== null && connectionString === undefined) return
   throw new InvalidOptionError('postgres() needs either a connectionString or a pool of pg.')
+}
+
+/** Postgres cuts longer names off without a word. */
+const LONGEST_NAME = 63
+
+function refuseBadSchema(schema: unknown): void {
+  const length = typeof schema === 'string' ? new TextEncoder().encode(schema).length : 0
+  if (length > 0 && length <= LONGEST_NAME && !String(schema).includes('\0')) return
+  throw new InvalidOptionError(`schema must be a name of 1 to ${LONGEST_NAME} bytes, not ${JSON.stringify(schema)}.`)
 }
 
 function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: string; max?: number }): pg.Pool {
@@ -95,7 +105,7 @@ function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: st
     query_timeout: QUERY_TIMEOUT_MS,
     allowExitOnIdle: true,
     verify: (client, done) =>
-      void client.query(SESSION).then(
+      void setUpSession(client).then(
         () => done(),
         (error: Error) => done(error),
       ),
@@ -105,6 +115,7 @@ function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: st
 function hooks(connections: PostgresPool, config: PostgresConfig): DialectHooks {
   return {
     location: null,
+    schema: config.schema ?? null,
     batch: (queries: readonly CompiledQuery[], waitMs: number): Promise<readonly Rows[]> =>
       connections.send(queries, waitMs),
     ...(config.listen !== false && {
