@@ -41,6 +41,9 @@ export class PostgresPool {
   readonly #isOwn: boolean
   readonly #names: Map<string, string>
   readonly #plans = new WeakMap<pg.PoolClient, { readonly ageMs: number; readonly untilMs: number }>()
+  /** What each connection is part of: those of one era lead to one server, as far as is known. */
+  readonly #eras = new WeakMap<pg.PoolClient, number>()
+  #era = 0
   /** Since the last connection that was made. */
   #failures = 0
   #away: { readonly untilMs: number; readonly error: unknown } | null = null
@@ -68,6 +71,7 @@ export class PostgresPool {
       return await (isAlone ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries))
     } catch (error) {
       if (isBroken(error)) broken = error
+      if (isDemoted(error)) this.#leave(client, error)
       if (!this.#prepare || !isMixedUp(error)) throw error
       this.#prepare = false
       throw explainedPooler(error)
@@ -171,7 +175,7 @@ export class PostgresPool {
       this.#away = { ...away, untilMs: performance.now() + AWAY_MAX_MS }
     }
     try {
-      const client = await connect()
+      const client = await this.#ofThisEra(connect)
       this.#failures = 0
       this.#away = null
       return client
@@ -180,6 +184,24 @@ export class PostgresPool {
       if (!(error instanceof StorageError)) this.#noteAway(error)
       throw error
     }
+  }
+
+  /** What leads to a server that was left is closed, however healthy it looks. */
+  async #ofThisEra(connect: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await connect()
+      const era = this.#eras.get(client) ?? this.#era
+      this.#eras.set(client, era)
+      if (era === this.#era) return client
+      client.release(true)
+    }
+  }
+
+  /** The server takes no writes any more: another one is the primary now, or will be, behind the same address. */
+  #leave(client: pg.PoolClient, error: unknown): void {
+    if (this.#eras.get(client) !== this.#era) return
+    this.#era += 1
+    this.#noteAway(error)
   }
 
   /** While the database is away, not everyone who needs it knocks at its door. */
@@ -224,10 +246,14 @@ function timed<T extends object>(query: T): T & { readonly query_timeout: number
 
 /**
  * The server says no to a statement; anything else is trouble of the connection, which is not used again, nor is one
- * that takes other statements for prepared than the server does.
+ * that takes other statements for prepared than the server does, or leads to a server that takes no writes.
  */
 function isBroken(error: unknown): boolean {
-  return !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR' || isMixedUp(error)
+  return !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR' || isMixedUp(error) || isDemoted(error)
+}
+
+function isDemoted(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25006'
 }
 
 function toError(error: unknown): Error {

@@ -1,0 +1,66 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { startOwnPostgres } from '../../../../test/postgres'
+import { postgres } from '../../src/postgres'
+import { openMigrated } from '../databases'
+import { newPool, newSession } from './kit'
+
+/**
+ * One server plays both: sessions that are open when it is demoted stay read-only for ever, and those that are opened
+ * after the promotion reach a primary.
+ */
+async function newPair() {
+  const server = await startOwnPostgres()
+  onTestFinished(() => server.end())
+  const { url } = await server.createDatabase()
+  const admin = await newSession(url)
+  await admin.query('set default_transaction_read_only = off')
+  return {
+    url,
+    async demote() {
+      await admin.query('alter system set default_transaction_read_only = on')
+      await admin.query('select pg_reload_conf()')
+    },
+    async promoteAnother() {
+      await admin.query(`alter database "${new URL(url).pathname.slice(1)}" set default_transaction_read_only = off`)
+    },
+    async sessions(): Promise<readonly number[]> {
+      const { rows } = await admin.query<{ readonly pid: number }>(
+        `select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+          and backend_type = 'client backend'`,
+      )
+      return rows.map(({ pid }) => pid)
+    },
+  }
+}
+
+it.each([
+  ['its own pool', (url: string) => postgres({ connectionString: url, listen: false })],
+  ['a pool of the application', (url: string) => postgres({ pool: newPool(url), listen: false })],
+])('leaves a server that was demoted, with all connections of %s', async (_name, open) => {
+  const pair = await newPair()
+  const durably = await openMigrated(open(pair.url), { concurrency: 4, pollingInterval: 20 })
+  const errors: string[] = []
+  durably.on('worker:error', ({ code }) => errors.push(code))
+  let goOn = () => {}
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const job = durably.defineJob({ name: 'steps', input: z.object({}) }, async (ctx) => {
+    await ctx.run('one', () => 1)
+    await ctx.run('two', () => gate)
+    await ctx.transaction('three', async () => 3)
+  })
+  const ids = (await job.batchTrigger(Array.from({ length: 8 }, () => ({ payload: {} })))).map(({ id }) => id)
+  durably.start()
+  await expect.poll(async () => (await durably.counts()).running).toBe(4)
+  const before = await pair.sessions()
+  expect(before.length).toBeGreaterThan(0)
+  await pair.demote()
+  goOn()
+  await expect.poll(() => errors).toContain('STORAGE_READONLY')
+  await pair.promoteAnother()
+  for (const id of ids) await expect.poll(async () => (await durably.getRun(id))?.status).toBe('completed')
+  await expect.poll(async () => (await pair.sessions()).filter((pid) => before.includes(pid))).toEqual([])
+  await durably.close()
+})
