@@ -1,5 +1,5 @@
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
-import { ClosedError, StorageError } from './errors'
+import { ClosedError, DurablyError, isRejection, StorageError } from './errors'
 import type { CommitAnswer, RunCommit } from './storage'
 
 /** Of runs that commit together: a longer list, or a larger one, would keep the leases of the others waiting. */
@@ -110,7 +110,7 @@ function sizeOf({ steps, children, events, outcome }: RunCommit): number {
 }
 
 function isFinal(error: unknown): boolean {
-  return isClosed(error) || (error instanceof StorageError && error.code === 'STORAGE_REJECTED')
+  return isClosed(error) || isRejection(error)
 }
 
 function isBusy(error: unknown): boolean {
@@ -124,5 +124,5 @@ function isClosed(error: unknown): boolean {
 function answer({ commit, resolve, reject }: Waiting, given: CommitAnswer | undefined): void {
   if (given !== undefined) resolve(given)
   else
-    reject(new StorageError('STORAGE_REJECTED', `The storage gave no answer to a commit of run ${commit.lease.runId}.`))
+    reject(new DurablyError('STORAGE_REJECTED', `The storage gave no answer to a commit of run ${commit.lease.runId}.`))
 }

@@ -212,7 +212,7 @@ export type StorageErrorCode =
   | 'STORAGE_CORRUPT'
   /** Another tab or program has the file for itself. Close it. */
   | 'STORAGE_HELD'
-  /** The database will never take this very write. The message has its reason. */
+  /** The database will never take this very write. The message has its reason. Of a step's result it is the failure of the step. */
   | 'STORAGE_REJECTED'
   /** No connection was free for 5 s, and nothing was sent: something holds it, such as a transaction that awaits something else. */
   | 'CONNECTION_HELD'
@@ -221,7 +221,8 @@ export type StorageErrorCode =
 
 /**
  * The database could not do its work. Never the fault of a job and never recorded as one: the engine waits and tries
- * again, except after `STORAGE_REJECTED`, which says that this very write will never be taken.
+ * again, except after `STORAGE_REJECTED`, which says that this very write will never be taken: a step whose result is refused so
+ * has failed.
  */
 export class StorageError extends DurablyError {
   static override readonly brand = { kind: 'StorageError' }
@@ -231,6 +232,11 @@ export class StorageError extends DurablyError {
   constructor(code: StorageErrorCode, message: string, options?: ErrorOptions) {
     super(code, message, options)
   }
+}
+
+/** The storage will never take what it was given. */
+export function isRejection(error: unknown): error is StorageError {
+  return error instanceof StorageError && error.code === 'STORAGE_REJECTED'
 }
 
 /** The connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */

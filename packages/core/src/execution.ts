@@ -2,12 +2,12 @@ import type { CommitLine } from './commits'
 import { createContext, createLogs, createProgress } from './context'
 import { isSuspect } from './crashes'
 import { askPatiently, isWatched, reportTrouble, type Engine } from './engine'
-import { InvalidOptionError, type InterruptionReason } from './errors'
+import { InvalidOptionError, type InterruptionReason, type StorageError } from './errors'
 import { createInterruption, type Interruption } from './interruption'
 import type { LeaseKeeper } from './lease'
 import { LookTogether } from './look-together'
 import { OpenCalls, type Pass } from './open-calls'
-import { conclude, encodeOutput, type Conclusion } from './outcome'
+import { conclude, encodeOutput, type Conclusion, type Ending } from './outcome'
 import type { RunInfo } from './plugin'
 import { refuseSpent } from './retry'
 import { RunWriter } from './run-writer'
@@ -107,8 +107,8 @@ export function startExecution(params: ExecutionParams): Execution {
       suspect = false
       params.onCleared()
     },
-    // Nothing of this execution can be stored any more. The lease runs out and the run is recovered, as after a crash.
-    onRejected() {
+    // The lease runs out and the run is recovered, as after a crash.
+    onGivenUp() {
       hold.lost = true
       interruption.interrupt('lease-lost')
       held.drop()
@@ -193,12 +193,30 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
   interruption.end()
   const heldMs = clock.monotonic() - startedAt
   const durationMs = Math.round(msBefore(run) + heldMs)
-  const ending = conclude({ engine, run, conclusion, reason, stepOfError: scope.stepOfError, durationMs, heldMs })
+  const concluded = { engine, run, reason, stepOfError: scope.stepOfError, durationMs, heldMs }
   execution.hold.finishing = true
-  execution.hold.runEnded = ending.outcome.kind === 'complete' || ending.outcome.kind === 'fail'
-  const answer = await execution.writer.finish(ending.outcome)
+  const ending = conclude({ ...concluded, conclusion })
+  const refusal = await finish(execution, ending)
+  if (refusal === undefined) return doneWith(ending.outcome)
+  if (!OF_THE_JOB.has(ending.outcome.kind)) {
+    execution.writer.giveUp()
+    return OVER
+  }
+  const failing = conclude({ ...concluded, conclusion: { kind: 'threw', error: refusal } })
+  if ((await finish(execution, failing)) !== undefined) execution.writer.giveUp()
+  return doneWith(failing.outcome)
+}
+
+/** Outcomes with values that the job made: only of those a refusal says something about the job. */
+const OF_THE_JOB: ReadonlySet<Outcome['kind']> = new Set(['complete', 'fail', 'retryLater'])
+
+/** Resolves with the refusal of a storage that will never take what the job came to. */
+async function finish({ hold, writer }: RunningExecution, ending: Ending): Promise<StorageError | undefined> {
+  const { outcome } = ending
+  hold.runEnded = outcome.kind === 'complete' || outcome.kind === 'fail'
+  const answer = await writer.finish(outcome)
   if (answer.kept) ending.announce(answer)
-  return doneWith(ending.outcome)
+  return answer.refusal
 }
 
 function doneWith(outcome: Outcome): Done {

@@ -308,25 +308,133 @@ describe('an answer that is lost', () => {
 })
 
 describe('a commit that will never be taken', () => {
-  it('does not keep other runs from theirs, and is not sent for ever', async () => {
-    let refused = 0
+  const REASON = 'The value cannot be stored.'
+
+  /** Refuses whatever has this text in it, as a database does with what its encoding lacks. */
+  function refusing(text: string) {
     const storage: Storage = {
       ...bench.storage,
       async commit(commits) {
-        if (commits.some(({ steps }) => steps.some(({ name }) => name === 'poison'))) {
-          refused += 1
-          throw new StorageError('STORAGE_REJECTED', 'The value cannot be stored.')
-        }
+        if (JSON.stringify(commits).includes(text)) throw new StorageError('STORAGE_REJECTED', REASON)
         return bench.storage.commit(commits)
       },
     }
     const durably = bench.open({ storage, concurrency: 3 })
-    const job = durably.defineJob({ name: 'job', input: anything }, (ctx, name) => ctx.run(String(name), () => 1))
-    const runs = await job.batchTrigger(['good', 'poison', 'fine'].map((payload) => ({ payload })))
+    durably.use({ name: 'history', records: { events: true, logs: true } })
+    return durably
+  }
+
+  it('fails its step with the reason, once, and nobody else', async () => {
+    const durably = refusing('POISON')
+    let bodies = 0
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx, value) =>
+      ctx.run('make', () => {
+        bodies += 1
+        return value
+      }),
+    )
+    const runs = await job.batchTrigger(['good', 'POISON', 'fine'].map((payload) => ({ payload })))
     durably.start()
+    await bench.clock.advance(1000)
+    const ended = await Promise.all(runs.map(({ id }) => durably.getRun(id)))
+    expect(ended).toMatchObject([
+      { status: 'completed' },
+      { status: 'failed', error: REASON, crashCount: 0, attempt: 1 },
+      { status: 'completed' },
+    ])
+    expect(bodies).toBe(3)
+    expect(await durably.getSteps(runs[1]?.id ?? '')).toMatchObject([{ name: 'make', status: 'failed', error: REASON }])
+  })
+
+  it('can be dealt with by the job, the same on every pass', async () => {
+    const durably = refusing('POISON')
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      const said = await ctx.run('make', () => 'POISON').catch((error: Error) => `${error.name}: ${error.message}`)
+      await ctx.sleep('rest', 60_000)
+      return said
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(70_000)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: `StorageError: ${REASON}` })
+  })
+
+  it('is tried again where the step has a policy for it', async () => {
+    const durably = refusing('POISON')
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+      ctx.run('make', { retry: { maxAttempts: 3, delay: 10 } }, ({ attempt }) => (attempt < 3 ? 'POISON' : 'good')),
+    )
+    durably.start()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(5000)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: 'good' })
+  })
+
+  it('fails the guilty one of parallel steps, a log line costs only itself', async () => {
+    const durably = refusing('POISON')
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      ctx.log.info('POISON')
+      const made = ['a', 'POISON', 'b', 'c'].map((value, n) => ctx.run(`make ${n}`, () => value))
+      const settled = await Promise.allSettled(made)
+      ctx.progress(1, 2, 'POISON')
+      ctx.log.info('fine')
+      await ctx.run('last', () => 1)
+      return settled.map(({ status }) => status)
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(1000)
+    const output = ['fulfilled', 'rejected', 'fulfilled', 'fulfilled']
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output, crashCount: 0 })
+    expect((await durably.getLogs(id)).map(({ message }) => message)).toEqual(['fine'])
+  })
+
+  it.each([
+    ['ctx.trigger', 'payload', true],
+    ['ctx.triggerAll', 'payload', true],
+    ['ctx.waitFor', 'signal', true],
+    ['a checkpoint', 'saved', true],
+    ['the output of the run', 'output', false],
+    ['the error of the run', 'thrown', false],
+  ])('fails the run by %s', async (_name, what, isOfStep) => {
+    const durably = refusing('POISON')
+    const child = durably.defineJob({ name: 'child', input: anything }, () => 1)
+    const job = durably.defineJob({ name: 'job', input: anything }, async (ctx) => {
+      if (what === 'payload' && _name === 'ctx.trigger') await ctx.trigger('step', child, 'POISON')
+      if (what === 'payload' && _name === 'ctx.triggerAll') await ctx.triggerAll('step', child, ['a', 'POISON'])
+      if (what === 'signal') await ctx.waitFor('step')
+      if (what === 'saved') await ctx.run('step', ({ save }) => save('POISON'))
+      if (what === 'thrown') throw new Error('POISON')
+      return 'POISON'
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(10)
+    if (what === 'signal') await durably.signal(id, 'step', 'POISON')
+    await bench.clock.advance(5000)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'failed', error: REASON, crashCount: 0, attempt: 1 })
+    const steps = (await durably.getSteps(id)).map(({ name, status }) => `${name} ${status}`)
+    expect(steps).toEqual(isOfStep ? ['step failed'] : [])
+    expect(await durably.counts()).toMatchObject({ pending: 0, running: 0, completed: 0, failed: 1 })
+  })
+
+  it('does not send for ever what cannot even be stored as failed', async () => {
+    let refused = 0
+    const storage: Storage = {
+      ...bench.storage,
+      async commit(commits) {
+        if (commits.some(({ steps, outcome }) => steps.length > 0 || outcome !== null)) {
+          refused += 1
+          throw new StorageError('STORAGE_REJECTED', REASON)
+        }
+        return bench.storage.commit(commits)
+      },
+    }
+    const durably = bench.open({ storage })
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.run('step', () => 1))
+    durably.start()
+    await job.trigger({})
     await bench.clock.advance(10_000)
-    const statuses = await Promise.all(runs.map(async ({ id }) => (await durably.getRun(id))?.status))
-    expect([statuses[0], statuses[2]]).toEqual(['completed', 'completed'])
     expect(refused).toBeLessThan(10)
   })
 })

@@ -1,5 +1,6 @@
 import { CHUNKS_TOGETHER } from './chunk-backlog'
 import { toTemplate, type EventInput } from './events'
+import type { StorageError } from './errors'
 import type { RunStatus } from './lifecycle'
 import type { CommitAnswer, EventTemplate, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from './storage'
 import { toLogTemplate } from './stored-logs'
@@ -8,8 +9,14 @@ import { toLogTemplate } from './stored-logs'
 export const MAX_PIECES = 1000
 const MAX_LENGTH = 4 * 1024 * 1024
 
+/** The storage will never take it, and nothing of it was written. */
+export interface Refused {
+  readonly kept: false
+  readonly refusal: StorageError
+}
+
 /** `eventSeq`: the number under which the step's event was stored. */
-export type StepAnswer = CommitAnswer & { readonly eventSeq?: number }
+export type StepAnswer = (CommitAnswer & { readonly eventSeq?: number; readonly refusal?: undefined }) | Refused
 
 /** Something to persist, in the order in which it happened. */
 export interface Piece {
@@ -85,7 +92,7 @@ export function joinChunks(last: Piece, event: EventInput<'step:chunk'>, length:
 }
 
 /** Each piece hears of its own: events are numbered up to the last one the commit took, children come in their order. */
-export function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
+export function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer | Refused): void {
   const last = answer.kept ? answer.seq - countLast(outcome, answer.status) : 0
   let eventSeq = last - eventsOf(pieces).length
   let born = 0

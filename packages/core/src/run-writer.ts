@@ -1,9 +1,10 @@
 import { ChunkBacklog, CHUNKS_TOGETHER } from './chunk-backlog'
 import type { CommitLine } from './commits'
 import type { Engine } from './engine'
+import { isRejection, type StorageError } from './errors'
 import type { EventInput } from './events'
 import { contentsOf, countForOneCommit, hasProgressed, joinChunks, MAX_PIECES, NOTHING, settle } from './parcel'
-import type { Parcel, Piece, StepAnswer } from './parcel'
+import type { Parcel, Piece, Refused, StepAnswer } from './parcel'
 import type { CommitAnswer, Lease, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from './storage'
 
 /** How long something that has no commit of its own waits for one. */
@@ -61,8 +62,8 @@ export interface RunWriterParams {
   readonly onAnswer: (answer: CommitAnswer, sentAt: number) => void
   /** A commit with which the run got further was kept. */
   readonly onProgress: () => void
-  /** The storage will never take what was sent. */
-  readonly onRejected: (error: unknown) => void
+  /** Nothing of this execution can be stored any more. */
+  readonly onGivenUp: () => void
 }
 
 /** Gathers what one execution has to persist. At most one commit is in flight; what settles meanwhile is the next. */
@@ -80,6 +81,8 @@ export class RunWriter {
   /** Something was dropped that what comes later builds on. */
   #isTorn = false
   #ending: Piece | null = null
+  /** So many of the pieces go one by one: among them is one that the storage refuses. */
+  #suspected = 0
   #ride: { readonly dueAt: number; callOff(): void } | null = null
 
   constructor(params: RunWriterParams) {
@@ -90,14 +93,15 @@ export class RunWriter {
     return this.#commitNow({ ...rest, steps: writes, event: this.#stored(event) })
   }
 
-  finish(outcome: Outcome): Promise<CommitAnswer> {
+  /** An outcome that was refused may be followed by another one. */
+  finish(outcome: Outcome): Promise<StepAnswer> {
     this.#outcome = outcome
     const answer = this.#finished ? Promise.resolve({ kept: false } as const) : this.#end()
     this.#finished = true
     return answer
   }
 
-  #end(): Promise<CommitAnswer> {
+  #end(): Promise<StepAnswer> {
     return new Promise((resolve) => {
       this.#ending = { resolve }
       this.#pieces.push(this.#ending)
@@ -196,11 +200,14 @@ export class RunWriter {
 
   /** The outcome goes with the last pieces. */
   #takeParcel(): Parcel {
-    const pieces = this.#pieces.splice(0, countForOneCommit(this.#pieces))
+    const isSuspected = this.#suspected > 0
+    const pieces = this.#pieces.splice(0, isSuspected ? 1 : countForOneCommit(this.#pieces))
+    this.#suspected = Math.max(0, this.#suspected - 1)
     this.#chunks.take(pieces)
-    const parcel = { pieces, progress: this.#progress, outcome: this.#pieces.length === 0 ? this.#outcome : null }
-    this.#progress = null
-    return parcel
+    const outcome = this.#pieces.length === 0 ? this.#outcome : null
+    const progress = isSuspected ? null : this.#progress
+    if (!isSuspected || outcome !== null) this.#progress = null
+    return { pieces, progress, outcome }
   }
 
   #toCommit(parcel: Parcel): RunCommit {
@@ -265,15 +272,15 @@ export class RunWriter {
       // It may tell of a cancel, before the transaction is begun again.
       this.#params.onAnswer(answer, sentAt)
       return answer
-    } catch (error) {
-      this.#giveUp(parcel, error)
+    } catch {
+      this.#giveUp(parcel)
       return { kept: false }
     }
   }
 
   /** The next transaction, or what has gathered. */
   #next(): void {
-    const turn = this.#turns.shift()
+    const turn = this.#suspected > 0 ? undefined : this.#turns.shift()
     if (turn !== undefined) {
       turn()
       return
@@ -289,7 +296,7 @@ export class RunWriter {
   }
 
   #flushGathered(): void {
-    const isUrgent = this.#pieces.some((piece) => piece.resolve !== undefined)
+    const isUrgent = this.#suspected > 0 || this.#pieces.some((piece) => piece.resolve !== undefined)
     const isMuch = this.#pieces.length >= MAX_PIECES || this.#chunks.gathered >= CHUNKS_TOGETHER
     if (isUrgent || isMuch) this.#flush()
     else if (this.#hasSomething()) this.#flushWithin(this.#rideMs())
@@ -301,20 +308,43 @@ export class RunWriter {
     return Math.max(0, chunk.dueAt - this.#params.engine.environment.clock.monotonic())
   }
 
-  #settle(parcel: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer): void {
+  #settle(parcel: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer | Refused): void {
     if (answer.kept && hasProgressed(parcel)) this.#params.onProgress()
     settle(parcel, answer)
     this.#chunks.settle(parcel.pieces)
   }
 
   #onRejected(parcel: Parcel, error: unknown): void {
-    this.#giveUp(parcel, error)
+    if (isRejection(error)) this.#onRefused(parcel, error)
+    else this.#giveUp(parcel)
     this.#next()
   }
 
-  #giveUp(parcel: Parcel, error: unknown): void {
+  /** Nothing of it was written. What was together goes again by itself: only the piece that is refused is left out. */
+  #onRefused({ pieces, progress, outcome }: Parcel, refusal: StorageError): void {
+    this.#commitNo -= 1
+    if (pieces.length + (progress === null ? 0 : 1) > 1) {
+      this.#chunks.giveBack(pieces)
+      this.#pieces = [...pieces, ...this.#pieces]
+      this.#progress ??= progress
+      this.#suspected = pieces.length
+      return
+    }
+    if (outcome !== null) {
+      this.#finished = false
+      this.#outcome = null
+    }
+    this.#settle({ pieces, outcome: null }, { kept: false, refusal })
+  }
+
+  /** Not even the end of the run can be stored. */
+  giveUp(): void {
+    this.#giveUp(NOTHING)
+  }
+
+  #giveUp(parcel: Parcel): void {
     this.#finished = true
-    this.#params.onRejected(error)
+    this.#params.onGivenUp()
     this.#settle(parcel, { kept: false })
     this.#settle({ pieces: this.#pieces, outcome: null }, { kept: false })
     this.#pieces = []

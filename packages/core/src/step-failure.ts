@@ -1,16 +1,20 @@
 import { describeFailure, errorFrom } from './describe-error'
+import { isRejection } from './errors'
 import type { EventInput } from './events'
 import { commitRow, idsOf, NO_ATTEMPT, type RowResult, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
+import type { StepStatus } from './storage'
 
-interface FailureParams extends Pick<RowResult, 'consumedSignals'> {
+interface FailureParams {
+  readonly consumedSignals?: RowResult['consumedSignals'] | undefined
   readonly error: unknown
   /** It may not be tried again within the attempt. */
   readonly isFinal: boolean
 }
 
 /** Stores the failure, then throws what every later pass will throw. */
-export async function recordFailure(row: StepRow, { error, isFinal, consumedSignals = [] }: FailureParams) {
+export async function recordFailure(row: StepRow, failure: FailureParams): Promise<never> {
+  const { error, isFinal, consumedSignals = [] } = failure
   const { scope, name } = row
   const { message, detail } = describeFailure(error, name)
   const event: EventInput = { type: 'step:fail', ...idsOf(row), error: message }
@@ -23,6 +27,16 @@ export async function recordFailure(row: StepRow, { error, isFinal, consumedSign
   countFailure(scope, name)
   scope.engine.events.emit(event, seq)
   throw failureOf(scope, name, failed)
+}
+
+/** Writes the row of a call; what the storage will never take is a failure of its step. */
+export async function commitOrFail(row: StepRow, status: StepStatus, result: RowResult = {}) {
+  try {
+    return await commitRow(row, status, result)
+  } catch (error) {
+    if (!isRejection(error)) throw error
+    return recordFailure(row, { error, isFinal: false, consumedSignals: result.consumedSignals })
+  }
 }
 
 /** Throws when the step has failed before in this attempt of the run, and has no row to go on in. */

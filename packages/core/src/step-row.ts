@@ -73,12 +73,12 @@ export function rowOf(row: StepRow, status: StepStatus, result: RowResult): Reco
   }
 }
 
-/** Writes the call's row, or throws when the lease is lost: the execution is interrupted by then. */
+/** Writes the call's row, or throws when the lease is lost (the execution is interrupted by then) or the storage refuses. */
 export async function commitRow(row: StepRow, status: StepStatus, result: RowResult = {}) {
   const { scope } = row
   const { recorded, commit } = toStepCommit(row, status, result)
   const answer = await scope.writer.commitStep(commit)
-  if (!answer.kept) throw scope.interruption.cause()
+  if (!answer.kept) throw answer.refusal ?? scope.interruption.cause()
   return { row: recorded, seq: answer.eventSeq, children: answer.children }
 }
 

@@ -1,7 +1,7 @@
 import { openCall, type CtxCall } from './ctx-call'
 import { isWatched } from './engine'
 import { describeError, describeFailure } from './describe-error'
-import { InterruptedError, InvalidOptionError, TimeoutError } from './errors'
+import { InterruptedError, InvalidOptionError, isRejection, TimeoutError } from './errors'
 import type { EventInput } from './events'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { requireRetryPolicy, retryDelayMs, type RetryPolicy } from './retry'
@@ -126,8 +126,13 @@ async function commitStart(call: StepCall): Promise<void> {
 
 async function recordSuccess(call: StepCall, output: Json | null): Promise<unknown> {
   const event = completion(call, output)
-  const { row, seq } = await commitRow(call, 'completed', { event, output })
-  return announceSuccess(call, { row, event, seq })
+  try {
+    const { row, seq } = await commitRow(call, 'completed', { event, output })
+    return announceSuccess(call, { row, event, seq })
+  } catch (error) {
+    if (!isRejection(error)) throw error
+    return failOrTryAgain(call, error)
+  }
 }
 
 /** Listeners get a value of their own: what they do to it must not reach the job. */

@@ -1,5 +1,5 @@
 import { turnOf } from './environment'
-import { InvalidOptionError } from './errors'
+import { InvalidOptionError, isRejection } from './errors'
 import { handled } from './open-calls'
 import { commitRow, type StepRow } from './step-row'
 import type { StepScope } from './step-scope'
@@ -80,6 +80,12 @@ async function save(call: OpenStep, checkpoint: unknown): Promise<void> {
   if (!call.isOpen) throw new InvalidOptionError(`save() of step "${name}" was called after its body had ended.`)
   const before = call.checkpoint
   call.checkpoint = encodeValue(checkpoint, `The checkpoint of step "${name}"`)
-  const { row } = await commitRow(call, 'started', { hasProgressed: call.checkpoint !== before })
+  const { row } = await commitRow(call, 'started', { hasProgressed: call.checkpoint !== before }).catch(
+    (error: unknown) => {
+      // What cannot be stored must not go with the row of the step's failure again.
+      if (isRejection(error)) call.checkpoint = before
+      throw error
+    },
+  )
   if (call.isOpen) scope.recorded.set(name, row)
 }

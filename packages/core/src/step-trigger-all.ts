@@ -4,7 +4,8 @@ import { isWatched, type Engine } from './engine'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import type { OptionNames } from './known-options'
-import { commitRow, elapsedMs, idsOf, newRow, type StepRow } from './step-row'
+import { commitOrFail, replayFailure } from './step-failure'
+import { elapsedMs, idsOf, newRow, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
 import { CHILD_OPTIONS, knownJob, refuseBadChild, type ChildOptions } from './step-trigger'
 import type { NewRun } from './storage'
@@ -50,6 +51,7 @@ export function triggerAllStep({ call, job, payloads, options }: TriggerAllParam
     const { scope, name } = call
     const before = scope.recorded.get(name)
     if (before?.status === 'completed') return childrenOf(job, idsIn(before.output))
+    replayFailure(scope, name, false)
     refuseBadCall(name, payloads, options)
     const definition = knownJob(scope.engine, job, `ctx.triggerAll("${name}")`)
     const children = await toChildren(call, { definition, payloads, options })
@@ -87,7 +89,7 @@ async function createAll(row: StepRow, children: readonly NewRun[]): Promise<rea
     ids = [...ids, ...some.map(({ id }) => id)]
     if (ids.length >= children.length) return complete(row, { ids, some })
     row.checkpoint = JSON.stringify(ids)
-    const { row: recorded } = await commitRow(row, 'started', { children: some, hasProgressed: true })
+    const { row: recorded } = await commitOrFail(row, 'started', { children: some, hasProgressed: true })
     note(row, recorded, some)
     if (scope.interruption.reason() !== null) throw scope.interruption.cause()
   }
@@ -101,7 +103,7 @@ interface LastOnes {
 async function complete(row: StepRow, { ids, some }: LastOnes): Promise<readonly string[]> {
   const event: EventInput = { type: 'step:complete', ...idsOf(row), output: ids, duration: elapsedMs(row) }
   row.checkpoint = null
-  const { row: recorded, seq } = await commitRow(row, 'completed', {
+  const { row: recorded, seq } = await commitOrFail(row, 'completed', {
     ...{ children: some, output: JSON.stringify(ids), event },
   })
   note(row, recorded, some)

@@ -6,7 +6,8 @@ import type { EventInput } from './events'
 import type { JobHandle } from './job-handle'
 import { jobOf, type NamedJob } from './known-jobs'
 import { refuseUnknownOptions } from './known-options'
-import { commitRow, elapsedMs, idsOf, newRow } from './step-row'
+import { commitOrFail, replayFailure } from './step-failure'
+import { elapsedMs, idsOf, newRow } from './step-row'
 import { toNewRun, TRIGGER_OPTIONS, type TriggerOptions } from './trigger'
 import { decodeValue } from './values'
 
@@ -46,6 +47,7 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     const { engine, run } = scope
     const before = scope.recorded.get(name)
     if (before?.status === 'completed') return childOf(job, decodeValue(before.output))
+    replayFailure(scope, name, false)
     refuseBadChild(`ctx.trigger("${name}")`, options, CHILD_OPTIONS)
     const definition = knownJob(engine, job, `ctx.trigger("${name}")`)
     const own = { tenant: run.tenant, onConflict: 'return' } as const
@@ -55,7 +57,7 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     if (scope.interruption.reason() !== null) throw scope.interruption.cause()
     const row = newRow({ scope, name, index, kind: 'trigger', before })
     const event: EventInput = { type: 'step:complete', ...idsOf(row), output: child.id, duration: elapsedMs(row) }
-    const { seq, children, row: recorded } = await commitRow(row, 'completed', { child, event })
+    const { seq, children, row: recorded } = await commitOrFail(row, 'completed', { child, event })
     const [id = child.id] = children
     scope.recorded.set(name, { ...recorded, output: JSON.stringify(id) })
     if (id === child.id) {

@@ -6,8 +6,8 @@ import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { toRun } from './run'
 import { capability } from './runs'
 import { parseWith, type StandardSchema } from './schema'
-import { recordFailure, replayFailure } from './step-failure'
-import { commitRow, elapsedMs, idsOf, leftMs, newRow, type RowResult, type StepRow } from './step-row'
+import { commitOrFail, recordFailure, replayFailure } from './step-failure'
+import { elapsedMs, idsOf, leftMs, newRow, type RowResult, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
 import type { Awaited } from './suspension'
 import type { Json, RunRecord, SignalRecord, StepKind, StepWrite } from './storage'
@@ -78,7 +78,7 @@ async function recordWaiting(row: StepRow, due: StepWrite['due']): Promise<void>
   const { scope, name } = row
   const start: EventInput = { type: 'step:start', ...idsOf(row) }
   scope.writer.ride(start)
-  const { row: recorded } = await commitRow(row, 'waiting', { due })
+  const { row: recorded } = await commitOrFail(row, 'waiting', { due })
   scope.recorded.set(name, recorded)
   scope.engine.events.emit(start)
 }
@@ -94,7 +94,7 @@ async function recordFound(row: StepRow, found: Found & Pick<RowResult, 'consume
     output: decodeValue(output),
     duration: elapsedMs(row),
   }
-  const { row: recorded, seq } = await commitRow(row, 'completed', { output, event, consumedSignals })
+  const { row: recorded, seq } = await commitOrFail(row, 'completed', { output, event, consumedSignals })
   scope.recorded.set(name, recorded)
   scope.engine.events.emit(event, seq)
   return decodeValue(output)
