@@ -10,6 +10,7 @@ import { sql } from 'kysely'
 import { isConstraintError } from './driver-errors'
 import { createGroupEnqueue } from './group-enqueue'
 import { bindNewRun, newRunStatements } from './new-run'
+import { createRefusingEnqueue } from './refusing-enqueue'
 import { runColumns, toRun } from './rows'
 import { type SqlContext, statement } from './statement'
 import type { StatementTarget } from './statement-target'
@@ -23,12 +24,13 @@ export interface Enqueuer {
 }
 
 /** A run that has the key can be deleted between the refused insert and the look at it. */
-const MAX_ROUNDS = 5
+const MAX_ROUNDS = 20
 
 export function createEnqueue(context: SqlContext): Enqueuer {
   const statements = newRunStatements(context, { guard: null })
   const findHolder = holderStatement(context)
   const groupEnqueue = createGroupEnqueue(context)
+  const enqueueOrRefuse = createRefusingEnqueue(context)
   const isSqlite = context.dialect.name === 'sqlite'
 
   async function insertEach(target: StatementTarget, runs: readonly NewRun[]): Promise<(RunRecord | null)[]> {
@@ -44,10 +46,8 @@ export function createEnqueue(context: SqlContext): Enqueuer {
     })
   }
 
-  /** What has to be refused is known after the insert, and takes the whole list back. */
   function insert(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly (RunRecord | null)[]> {
-    const mayRefuse = runs.some((run) => run.onConflict === 'reject' && run.idempotencyKey !== null)
-    return isSqlite || mayRefuse ? insertEach(target, runs) : groupEnqueue(target, runs)
+    return isSqlite ? insertEach(target, runs) : groupEnqueue(target, runs)
   }
 
   async function holderOf(target: StatementTarget, run: NewRun): Promise<RunRecord | null> {
@@ -68,23 +68,44 @@ export function createEnqueue(context: SqlContext): Enqueuer {
     return null
   }
 
+  async function enqueueRefusing(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+    const inOrder = runs.slice().sort(byKey)
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const found = await enqueueOrRefuse(target, inOrder)
+      if (found instanceof Error) throw found
+      if (found !== null) return runs.map((run) => present(found[inOrder.indexOf(run)]))
+    }
+    throw comingAndGoing()
+  }
+
   async function enqueue(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+    const mayRefuse = runs.some((run) => run.onConflict === 'reject' && run.idempotencyKey !== null)
+    if (mayRefuse && !isSqlite) return enqueueRefusing(target, runs)
     const answers = new Map<NewRun, EnqueueAnswer>()
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const open = runs.filter((run) => !answers.has(run)).sort(byKey)
       const created = await insert(target, open).catch(async (error: unknown) => {
-        throw isConstraintError(error) ? ((await findConflict(target, runs)) ?? error) : error
+        const isRefused = mayRefuse && isConstraintError(error)
+        const conflict = isRefused ? await findConflict(target, runs) : null
+        // Without one, what had the key is gone: the next round finds it free.
+        if (conflict !== null || !isRefused || round === MAX_ROUNDS - 1) throw conflict ?? error
+        return null
       })
+      if (created === null) continue
       for (const [index, run] of open.entries()) {
         const record = created[index] ?? (await holderOf(target, run))
         if (record !== null) answers.set(run, { run: record, created: record.id === run.id })
       }
       if (answers.size === runs.length) return runs.map((run) => present(answers.get(run)))
     }
-    throw new StorageError('STORAGE_BUSY', 'Runs with these idempotency keys keep coming and going.')
+    throw comingAndGoing()
   }
 
   return { enqueue, findConflict }
+}
+
+function comingAndGoing(): StorageError {
+  return new StorageError('STORAGE_BUSY', 'Runs with these idempotency keys keep coming and going.')
 }
 
 function holderStatement(context: SqlContext) {

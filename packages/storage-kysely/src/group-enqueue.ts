@@ -1,9 +1,9 @@
 import type { NewRun, RunRecord } from '@coji/durably-core'
-import { sql } from 'kysely'
+import { type CompiledQuery, sql } from 'kysely'
 import { newRunColumns, newRunValues } from './new-run'
 import { type Row, rowsOf, valueOf } from './row-sets'
 import { toRun } from './rows'
-import { list, namesOf, type Sql, type SqlContext, statement } from './statement'
+import { list, namesOf, type Sql, type SqlContext, type Statement, statement } from './statement'
 import type { WriteTarget } from './statement-target'
 
 /** Creates what is not there yet; `null` where a run has the id or the key. */
@@ -14,20 +14,27 @@ const EVENT_VALUES = ['id', 'seq', 'type', 'payload'] as const
 
 /** For Postgres: any number of runs, with their labels and events, in one statement. */
 export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
-  const { dialect } = context
-  const create = statement<GroupName>(context, (p) => {
-    const created = createdRuns(context, p, sql`true`)
-    return sql`with ${created} select ${dialect.columns('runs', 'c')} from created as c`
-  })
+  const create = createGroup(context)
 
   return async function groupEnqueue(target, runs) {
-    const [rows = []] = await target.write([create.bind(groupValues(runs))])
+    const [rows = []] = await target.write([bindGroup(create, runs)])
     const created = new Map(rows.map((row) => [row['id'], row]))
     return runs.map((run) => {
       const row = created.get(run.id)
       return row === undefined ? null : { ...toRun({ ...row, labels: '{}' }), labels: run.labels }
     })
   }
+}
+
+export function createGroup(context: SqlContext): Statement<GroupName> {
+  return statement<GroupName>(context, (p) => {
+    const created = createdRuns(context, p, sql`true`)
+    return sql`with ${created} select ${context.dialect.columns('runs', 'c')} from created as c`
+  })
+}
+
+export function bindGroup(create: Statement<GroupName>, runs: readonly NewRun[]): CompiledQuery {
+  return create.bind(groupValues(runs))
 }
 
 export type GroupName = 'runs' | 'labels' | 'events'

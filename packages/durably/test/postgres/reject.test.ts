@@ -1,0 +1,74 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { startOwnPostgres } from '../../../../test/postgres'
+import { reportSuite } from '../../../../test/report'
+import { scaled } from '../../../../test/scale'
+import { postgres } from '../../src/postgres'
+import { openMigrated } from '../databases'
+import { newSession, WITHOUT_POLLING } from './kit'
+
+const ROUNDS = scaled({ quick: 150, full: 1500 })
+
+async function newServer() {
+  const server = await startOwnPostgres()
+  onTestFinished(() => server.end())
+  const { url } = await server.createDatabase()
+  const durably = await openMigrated(postgres({ connectionString: url }), WITHOUT_POLLING)
+  const job = durably.defineJob({ name: 'job', input: z.object({ secret: z.string() }) }, () => {})
+  return { server, url, durably, job }
+}
+
+it("onConflict: 'reject' tells the server's log nothing, payloads least of all", async () => {
+  const { server, durably, job } = await newServer()
+  const options = { idempotencyKey: 'k', onConflict: 'reject', labels: { kind: 'secret' } } as const
+  await job.trigger({ secret: 'SECRET-1' }, options)
+  const refused = { code: 'CONFLICT', message: expect.stringContaining('different payload') }
+  await expect(job.trigger({ secret: 'SECRET-2' }, options)).rejects.toMatchObject(refused)
+  const batch = ['SECRET-3', 'SECRET-4'].map((secret, n) => ({
+    payload: { secret },
+    options: n === 0 ? { labels: { kind: 'secret' } } : options,
+  }))
+  await expect(job.batchTrigger(batch)).rejects.toMatchObject(refused)
+  await durably.transaction(async (transaction) => {
+    await expect(job.trigger({ secret: 'SECRET-5' }, { ...options, transaction })).rejects.toMatchObject(refused)
+  })
+  expect(await durably.getRuns()).toMatchObject([{ payload: { secret: 'SECRET-1' } }])
+  expect(await durably.getRuns({ labels: { kind: 'secret' } })).toHaveLength(1)
+  const log = await server.log()
+  expect(log).not.toContain('SECRET')
+  const errors = log.split('\n').filter((line) => line.includes('ERROR'))
+  // Of the look for tables that are not there yet.
+  expect(errors.filter((line) => !line.includes('durably_schema_versions'))).toEqual([])
+})
+
+it('a holder that is deleted meanwhile is no error of the caller', async () => {
+  const { url, job } = await newServer()
+  const other = await newSession(url)
+  let isOver = false
+  let deleted = 0
+  const deleting = (async () => {
+    while (!isOver) deleted += (await other.query('delete from durably_runs')).rowCount ?? 0
+  })()
+  const seen = { created: 0, deduplicated: 0, refused: 0 }
+  const callers = Array.from({ length: 4 }, async (_, caller) => {
+    for (let round = 0; round < ROUNDS; round++) {
+      try {
+        const { deduplicated } = await job.trigger(
+          { secret: `${caller % 2}` },
+          { idempotencyKey: 'k', onConflict: 'reject' },
+        )
+        seen[deduplicated ? 'deduplicated' : 'created'] += 1
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'CONFLICT' })
+        seen.refused += 1
+      }
+    }
+  })
+  await Promise.all(callers).finally(() => {
+    isOver = true
+  })
+  await deleting
+  expect(Math.min(...Object.values(seen))).toBeGreaterThan(0)
+  expect(deleted).toBeGreaterThan(0)
+  reportSuite({ suite: "onConflict: 'reject' while the holder is deleted", ...seen })
+})
