@@ -34,8 +34,9 @@ export interface TriggerOptions {
   /** Whose run it is, for `durably.scoped({ tenant })`. Default: nobody's in particular. */
   readonly tenant?: string | undefined
   /**
-   * A transaction of the caller's on the database of durably (Kysely's `trx`): the run is created with it or not at
-   * all. A worker of this process hears of it by polling, unless the transaction is one of `durably.transaction()`.
+   * A transaction of the caller's on the database of durably (Kysely's `trx`, or an object with `query(sql, params)`):
+   * the run is created with it or not at all. A worker of this process hears of it by polling, unless the transaction is
+   * one of `durably.transaction()`.
    */
   readonly transaction?: unknown
   /** For `getRuns({ labels })`. Up to 32. */

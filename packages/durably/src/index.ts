@@ -227,6 +227,7 @@ export type {
   RunsTable,
   SchemaVersionsTable,
   SignalsTable,
+  SqlTransaction,
   StepsTable,
 } from '@coji/durably-storage-kysely'
 export type { SqlDatabase } from './sql-storage'

@@ -21,7 +21,8 @@ interface Message {
 export function notifyDue({ dialect, prefix }: SqlContext): CompiledQuery | null {
   if (dialect.name === 'sqlite') return null
   const message: Message = { from: '', due: true, runs: [] }
-  return CompiledQuery.raw('select pg_notify($1, $2)', [channelOf(prefix), JSON.stringify(message)])
+  // As text: a library of the application may not know what to make of nothing.
+  return CompiledQuery.raw('select cast(pg_notify($1, $2) as text)', [channelOf(prefix), JSON.stringify(message)])
 }
 
 /** Instances with the same tables share a channel of the database. */

@@ -7,6 +7,7 @@ export type {
   Notifications,
   Rows,
 } from './drivers/hooks'
+export type { SqlTransaction } from './given-transaction'
 export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
 export type {
   DurablyDatabase,

@@ -2,6 +2,7 @@ import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durab
 import { CompiledQuery, sql } from 'kysely'
 import { isConstraintError, isMissingTable } from './driver-errors'
 import type { Executor } from './executor'
+import { channelOf } from './hints'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations'
 import { COLUMN_TYPES, type Migration } from './migrations/migration'
 import { type Ground, surveyGround } from './postgres-ground'
@@ -81,7 +82,10 @@ function statementsOf(migration: Migration, context: SqlContext, ground: Ground)
   const take = sql`insert into ${tables.schema_versions} (version, applied_at, min_reader)
     values (${migration.version}, ${dialect.now}, ${migration.minReader})`
   const name = (table: string) => prefix + table
-  const build = migration.build({ schema, name, dialect: dialect.name, types })
+  const written = (table: string) =>
+    (context.schema === null ? sql.id(name(table)) : sql.id(context.schema, name(table))).compile(db).sql
+  const channel = channelOf(prefix)
+  const build = migration.build({ schema, name, written, dialect: dialect.name, types, channel })
   return [
     ...(dialect.name === 'postgres' ? [MIGRATION_LOCK] : []),
     ...ground.statements,

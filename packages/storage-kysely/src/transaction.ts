@@ -1,11 +1,11 @@
 import { type EnqueueAnswer, type NewRun, StorageError, type TransactionStorage } from '@coji/durably-core'
-import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
+import { CompiledQuery, type Transaction } from 'kysely'
 import type { CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'
 import type { Executor } from './executor'
+import { type GivenTransaction, givenTransaction, ofKysely } from './given-transaction'
 import type { SchemaGate } from './schema-gate'
 import type { Watchers } from './watch'
-import { plainIntegers } from './integers'
 import type { SqlContext } from './statement'
 import type { StatementTarget } from './statement-target'
 
@@ -40,17 +40,17 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
   const hasEnqueued = new WeakSet<object>()
   const inTurn = createTurns()
 
-  async function enqueueIn(trx: Transaction<unknown>, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
-    const target = targetOf(trx)
+  async function enqueueIn(open: GivenTransaction, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+    const target = targetOf(open)
     // After a statement that failed Postgres answers nothing until the savepoint before it is back.
-    const write = (list: readonly CompiledQuery[]) => inSavepoint(trx, () => target.write(list))
+    const write = (list: readonly CompiledQuery[]) => inSavepoint(open, () => target.write(list))
     const answers = await executor.explained(
-      inSavepoint(trx, async () => {
+      inSavepoint(open, async () => {
         await gate.passWithin(target)
         return enqueuer.enqueue({ read: target.read, write }, runs)
       }),
     )
-    if (notifyDue !== null) await executor.explained(trx.withoutPlugins().executeQuery(notifyDue))
+    if (notifyDue !== null) await executor.explained(open.send(notifyDue))
     return answers
   }
 
@@ -62,7 +62,8 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
         const perform = async (trx: Transaction<unknown>) => {
           if (asLong !== null) await executor.explained(trx.executeQuery(asLong))
           const { commit, value } = await within(body(forApplication(trx)), timeoutMs)
-          const answer = await inTurn(trx, () => executor.explained(commits.commitIn(targetOf(trx), commit)))
+          const open = ofKysely(trx)
+          const answer = await inTurn(open, () => executor.explained(commits.commitIn(targetOf(open), commit)))
           if (answer === null) throw new Refused(commit, value)
           return { answer, value, runId: commit.lease.runId }
         }
@@ -79,8 +80,8 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
     },
 
     async enqueue(trx, runs) {
-      const inner = trx as unknown as Transaction<unknown>
-      const answers = await inTurn(inner, () => enqueueIn(inner, runs))
+      const open = givenTransaction(trx)
+      const answers = await inTurn(open, () => enqueueIn(open, runs))
       hasEnqueued.add(trx)
       return answers
     },
@@ -110,29 +111,22 @@ export function keepOpenOn({ dialect }: SqlContext): (ms: number) => CompiledQue
   }
 }
 
-/** The statements of durably inside a transaction of the application, whose plugins must not see them. */
-function targetOf(trx: Transaction<unknown>): StatementTarget {
-  const plain: Kysely<unknown> = trx.withoutPlugins()
-  const read = async (query: CompiledQuery) =>
-    plainIntegers((await plain.executeQuery<Readonly<Record<string, unknown>>>(query)).rows)
+function targetOf({ send }: GivenTransaction): StatementTarget {
   return {
-    read,
+    read: send,
     async write(list) {
       const results = []
-      for (const query of list) results.push(await read(query))
+      for (const query of list) results.push(await send(query))
       return results
     },
   }
 }
 
-/**
- * One after the other in one transaction: of savepoints that interleave, taking back one takes back the others' work.
- * They are known by their connection, which a transaction shares with what `withSchema()` and the like make of it.
- */
+/** One after the other in one transaction: of savepoints that interleave, taking back one takes back the others' work. */
 function createTurns() {
   const last = new WeakMap<object, Promise<unknown>>()
-  return async <T>(trx: Transaction<unknown>, work: () => Promise<T>): Promise<T> => {
-    const connection = await trx.getExecutor().provideConnection(async (own) => own)
+  return async <T>(open: GivenTransaction, work: () => Promise<T>): Promise<T> => {
+    const connection = await open.connection()
     const turn = (last.get(connection) ?? Promise.resolve()).then(work)
     last.set(
       connection,
@@ -143,8 +137,8 @@ function createTurns() {
 }
 
 /** A refused list leaves nothing behind, even if the caller catches the error and commits. */
-async function inSavepoint<T>(trx: Transaction<unknown>, work: () => Promise<T>): Promise<T> {
-  const send = (text: string) => trx.executeQuery(CompiledQuery.raw(text))
+async function inSavepoint<T>(open: GivenTransaction, work: () => Promise<T>): Promise<T> {
+  const send = (text: string) => open.send(CompiledQuery.raw(text))
   await send('savepoint durably_enqueue')
   try {
     const value = await work()

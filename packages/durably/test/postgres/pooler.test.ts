@@ -23,9 +23,10 @@ async function settingsBySession(url: string): Promise<ReadonlyMap<number, unkno
   const clients = await Promise.all(Array.from({ length: SESSIONS }, () => pool.connect()))
   await Promise.all(clients.map((client) => client.query('begin')))
   for (const client of clients) {
+    // Which there are depends on the languages that a session has used: of that of functions there is one to migrate.
     const { rows } = await client.query<{ readonly pid: number; readonly settings: unknown }>(
       `select pg_backend_pid() as pid, (select json_object_agg(name, setting order by name) from pg_settings
-        where context in ('user', 'superuser') and name <> 'application_name') as settings`,
+        where context in ('user', 'superuser') and name <> 'application_name' and name not like 'plpgsql.%') as settings`,
     )
     for (const { pid, settings } of rows) found.set(pid, settings)
   }

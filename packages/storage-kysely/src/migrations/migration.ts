@@ -4,10 +4,14 @@ import type { TableName } from '../tables'
 
 export interface MigrationContext {
   readonly schema: Kysely<unknown>['schema']
-  /** The physical name of a table, or of an index on it. */
-  readonly name: (table: TableName | `${string}_${string}`) => string
+  /** The physical name of a table, of an index on it, or of the function. */
+  readonly name: (of: TableName | `${string}_${string}` | 'enqueue') => string
+  /** Such a name as it is written in a statement: quoted, and with the schema if one was chosen. */
+  readonly written: (of: TableName | 'enqueue') => string
   readonly dialect: SqlDialect['name']
   readonly types: ColumnTypes
+  /** Where processes hear of what is due. */
+  readonly channel: string
 }
 
 /** What the two databases call a column's type. */
