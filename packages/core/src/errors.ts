@@ -1,22 +1,8 @@
-import { brandErrors } from './error-brand'
+import { DurablyError } from './durably-error'
 import type { RunStatus } from './lifecycle'
 import type { ErrorDetail } from './storage'
 
-/** The base of every error durably throws. `code` is stable; the message says what, which id and what to do. */
-export class DurablyError extends Error {
-  /** What other copies of this package know the class by. Subclasses of the application inherit it. */
-  static readonly brand: { readonly kind: string; readonly isPermanent?: boolean } = { kind: 'DurablyError' }
-  static {
-    brandErrors(DurablyError)
-  }
-  override readonly name: string = 'DurablyError'
-  readonly code: string
-
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
-}
+export { DurablyError }
 
 /** One thing that a schema refuses, and where. */
 export interface ValidationIssue {

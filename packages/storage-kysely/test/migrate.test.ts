@@ -6,6 +6,7 @@ import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { FENCES } from '../src/fences'
 import { createKyselyStorageWith } from '../src/kysely-storage'
+import { SCHEMA_VERSION } from '../src/migrations'
 import { claim, COMPLETE, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
 import { DATABASES, startDatabases, tempFile } from './databases'
 import { buildPrograms, finished, startProgram } from './programs'
@@ -67,6 +68,7 @@ describe('migrate', () => {
     expect(raw().prepare('select version, min_reader from durably_schema_versions').all()).toEqual([
       { version: 1, min_reader: 1 },
       { version: 2, min_reader: 2 },
+      { version: 3, min_reader: 2 },
     ])
   })
 
@@ -82,7 +84,7 @@ describe('migrate', () => {
   it('works with a newer schema that still allows this code', async () => {
     const storage = storageOn()
     await storage.migrate()
-    raw().exec(`insert into durably_schema_versions values (3, '2026-01-01T00:00:00.000Z', 1)`)
+    raw().exec(`insert into durably_schema_versions values (${SCHEMA_VERSION + 1}, '2026-01-01T00:00:00.000Z', 1)`)
     await storage.checkSchema()
     await storage.migrate()
   })

@@ -87,6 +87,7 @@ describe('migrate() on Postgres', () => {
         expect(await watch.query(`select version from ${name}.durably_schema_versions`)).toEqual([
           { version: 1 },
           { version: 2 },
+          { version: 3 },
         ])
       })
     }
