@@ -93,4 +93,6 @@ export type Hint = { readonly kind: 'runs' } | { readonly kind: 'run'; readonly 
 /** Hints that something changed. */
 export interface WatchStorage {
   subscribe(listener: (hint: Hint) => void): () => void
+  /** Nobody waits for a hint at present: what carries them from elsewhere may be given up until somebody does. */
+  rest?(): void
 }

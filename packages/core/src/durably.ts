@@ -170,7 +170,7 @@ export function createDurably(options: DurablyOptions): Durably {
       if (closing !== null) throw new ClosedError()
       lead.start(durably)
     },
-    stop: (stopOptions = {}) => handled(stopWorker({ engine, lead }, stopOptions)),
+    stop: (stopOptions = {}) => handled(stopWorker({ engine, worker, lead, waits, tails }, stopOptions)),
     wake: () => worker.lookNow(),
     ...createPauses(engine, worker),
     runUntilIdle(drainOptions = {}) {
@@ -296,10 +296,12 @@ async function closeAll({ engine, worker, lead, waits, tails, before }: ClosePar
   await engine.storage.close?.()
 }
 
-async function stopWorker({ engine, lead }: Pick<CloseParams, 'engine' | 'lead'>, options: StopOptions): Promise<void> {
+async function stopWorker(parts: Omit<CloseParams, 'before'>, options: StopOptions): Promise<void> {
+  const { engine, worker, lead, waits, tails } = parts
   requireStopOptions(options)
   // Given back after a time-out, the run would be taken up again and come to the same call.
   await (refuseInside(engine, 'stop()') ?? lead.stop(options))
+  if (worker.state === 'stopped' && waits.isIdle && tails.isIdle) engine.storage.watch?.rest?.()
 }
 
 interface AddPluginParams {

@@ -214,9 +214,16 @@ export class StorageError extends DurablyError {
   static override readonly brand = { kind: 'StorageError' }
   override readonly name: string = 'StorageError'
   declare readonly code: StorageErrorCode
+  /** Whether the database may have got what was asked of it: not when it could not even be reached. */
+  readonly mayHaveArrived: boolean
 
-  constructor(code: StorageErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: StorageErrorCode,
+    message: string,
+    options: ErrorOptions & { readonly mayHaveArrived?: boolean } = {},
+  ) {
     super(code, message, options)
+    this.mayHaveArrived = options.mayHaveArrived ?? code === 'STORAGE_UNAVAILABLE'
   }
 }
 
@@ -225,7 +232,7 @@ export function isRejection(error: unknown): error is StorageError {
   return error instanceof StorageError && error.code === 'STORAGE_REJECTED'
 }
 
-/** The connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */
+/** The call was sent, and the connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */
 export class UnknownOutcomeError extends DurablyError {
   static override readonly brand = { kind: 'UnknownOutcomeError' }
   override readonly name: string = 'UnknownOutcomeError'

@@ -61,7 +61,7 @@ const OWN_ERRORS = {
   SchemaTooNewError: { type: SchemaTooNewError },
   SerializationError: { type: SerializationError, fields: ['path'] },
   StepError: { type: StepError },
-  StorageError: { type: StorageError },
+  StorageError: { type: StorageError, fields: ['mayHaveArrived'] },
   TimeoutError: { type: TimeoutError },
   UnknownOutcomeError: { type: UnknownOutcomeError },
   ValidationError: { type: ValidationError },

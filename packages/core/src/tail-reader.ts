@@ -72,6 +72,10 @@ export class TailReader {
     this.#engine = engine
   }
 
+  get isIdle(): boolean {
+    return this.#feeds.size === 0
+  }
+
   look(cursor: Cursor): PendingLook {
     let leave = (_error: unknown) => {}
     const found = new Promise<Look | null>((resolve, reject) => {

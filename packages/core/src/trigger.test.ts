@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { NewRun, StandardSchema, Storage } from './index'
+import { type NewRun, type StandardSchema, type Storage, StorageError } from './index'
 import {
   anything,
   countCalls,
@@ -471,6 +471,25 @@ describe('a trigger whose storage is in trouble', () => {
     await bench.clock.advance(60_000)
     expect(await outcome).toMatchObject({ code: 'UNKNOWN_OUTCOME' })
     expect(found(counted.calls.enqueue)).toBeLessThan(20)
+  })
+
+  it.each([
+    ['no try reached the database', [false, false, false, false], 'STORAGE_UNAVAILABLE'],
+    ['any of them may have', [false, true, false, false], 'UNKNOWN_OUTCOME'],
+  ])('rejects with what is known when %s', async (_name, arrivals, code) => {
+    const tries = [...arrivals]
+    const storage: Storage = {
+      ...bench.storage,
+      async enqueue() {
+        const mayHaveArrived = tries.shift() ?? false
+        throw new StorageError('STORAGE_UNAVAILABLE', 'The database is away.', { mayHaveArrived })
+      },
+    }
+    const job = bench.open({ storage }).defineJob({ name: 'shop', input: order }, () => {})
+    const outcome = job.trigger({ id: 'a' }).catch((error: unknown) => error)
+    await bench.clock.advance(60_000)
+    expect(await outcome).toMatchObject({ code })
+    expect(tries).toEqual([])
   })
 })
 

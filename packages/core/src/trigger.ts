@@ -1,7 +1,7 @@
 import { commonTransaction, enqueueIn } from './caller-transaction'
 import type { JobDeclaration } from './declare-job'
 import { isWatched, recorded, troubleDelayMs, type Engine } from './engine'
-import { ConflictError, DurablyError, InvalidOptionError, UnknownOutcomeError } from './errors'
+import { ConflictError, DurablyError, InvalidOptionError, StorageError, UnknownOutcomeError } from './errors'
 import { refuseBadKey, refuseBadText } from './option-values'
 import { LONGEST_DELAY_MS, toInstant } from './environment'
 import type { EventInput } from './events'
@@ -191,10 +191,10 @@ async function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<r
     } catch (error) {
       // An answer about these very runs.
       if (error instanceof ConflictError) throw error
-      // The storage's own errors say that nothing was written. That is worth telling only if it holds for every try.
-      const wroteNothing = error instanceof DurablyError && error.code !== 'STORAGE_UNAVAILABLE'
-      if (wroteNothing && !mayBeThere) throw error
-      mayBeThere = true
+      // What says that nothing was written is worth telling only if it holds for every try.
+      const passes = !(error instanceof DurablyError) || error.code === 'STORAGE_UNAVAILABLE'
+      mayBeThere ||= passes && !(error instanceof StorageError && !error.mayHaveArrived)
+      if (!mayBeThere && (!passes || tries === TRIES)) throw error
       if (tries === TRIES) throw new UnknownOutcomeError('the trigger', { cause: error })
       await new Promise<void>((resolve) => engine.environment.clock.schedule(troubleDelayMs(engine, tries), resolve))
     }

@@ -37,6 +37,10 @@ export class Waits {
     this.#engine = engine
   }
 
+  get isIdle(): boolean {
+    return this.#waiting.size === 0
+  }
+
   /** The run once it has ended, wherever that happens. */
   async untilEnded(runId: string, options: WaitOptions): Promise<RunRecord> {
     if (this.#closedBy !== null) throw this.#closedBy

@@ -34,6 +34,7 @@ const SQLSTATES: Readonly<Record<string, StorageErrorCode>> = {
   '42P05': 'STORAGE_UNAVAILABLE',
   // Somebody caught the error of a statement and went on in the transaction that it had spoilt.
   '25P02': 'STORAGE_REJECTED',
+  '25P03': 'TRANSACTION_TIMEOUT',
   '42501': 'STORAGE_READONLY',
   '53100': 'STORAGE_FULL',
   '3D000': 'STORAGE_CANNOT_OPEN',
@@ -56,6 +57,7 @@ const MESSAGES: readonly (readonly [RegExp, StorageErrorCode])[] = [
   [/read-?only database/i, 'STORAGE_READONLY'],
   [/disk is full/i, 'STORAGE_FULL'],
   [/malformed|not a database/i, 'STORAGE_CORRUPT'],
+  [/certificate/i, 'STORAGE_CANNOT_OPEN'],
   [/unable to open|directory does not exist|URL_INVALID|URL_SCHEME|not in a valid format/i, 'STORAGE_CANNOT_OPEN'],
   [/fetch failed|network|ECONN|socket/i, 'STORAGE_UNAVAILABLE'],
   [/can only bind|cannot be passed as|constraint failed/i, 'STORAGE_REJECTED'],
@@ -89,7 +91,21 @@ export function toStorageError(error: unknown, { location, classify }: DriverErr
   if (isMissingTable(error)) return new NotMigratedError(0, SCHEMA_VERSION)
   const code = classify?.(error) ?? classifyDriverError(error)
   const message = causesOf(error).map((link) => link.message)[0] ?? String(error)
-  return new StorageError(code, location === null ? message : `${location}: ${message}`, { cause: error })
+  const options = { cause: error, ...(isOfConnecting(error) && { mayHaveArrived: false }) }
+  return new StorageError(code, location === null ? message : `${location}: ${message}`, options)
+}
+
+/** Errors of connections that were never made. */
+const ofConnecting = new WeakSet<object>()
+
+/** Nothing was sent, as a driver knows that says so by no code. */
+export function noteOfConnecting(error: unknown): void {
+  if (typeof error === 'object' && error !== null) ofConnecting.add(error)
+}
+
+function isOfConnecting(error: unknown): boolean {
+  if (typeof error === 'object' && error !== null && ofConnecting.has(error)) return true
+  return causesOf(error).some(({ code }) => /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code))
 }
 
 export function isMissingTable(error: unknown): boolean {

@@ -1,4 +1,4 @@
-import type { NewRun, RunRecord } from '@coji/durably-core'
+import { type NewRun, type RunRecord, StorageError } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
 import { newRunColumns, newRunValues } from './new-run'
 import { type Row, rowsOf, valueOf } from './row-sets'
@@ -39,7 +39,22 @@ export function bindGroup(create: Statement<GroupName>, runs: readonly NewRun[])
 
 export type GroupName = 'runs' | 'labels' | 'events'
 
+/** All runs of a list go as one value, of which Postgres takes a gigabyte and JavaScript half of that. */
+const MOST_CHARACTERS = 2 ** 28
+
+function refuseHugeList(runs: readonly NewRun[]): void {
+  const length = runs.reduce((sum, { payload }) => sum + (payload?.length ?? 0), 0)
+  if (length <= MOST_CHARACTERS) return
+  const inMega = (characters: number) => Math.round(characters / 2 ** 20)
+  throw new StorageError(
+    'STORAGE_REJECTED',
+    `The payloads of ${runs.length} runs are ${inMega(length)} million characters together, and one list takes ` +
+      `${inMega(MOST_CHARACTERS)}. Nothing was sent. Trigger them in several batches, or store the data elsewhere.`,
+  )
+}
+
 export function groupValues(runs: readonly NewRun[]): Record<GroupName, string> {
+  refuseHugeList(runs)
   const labels = runs.flatMap(({ id, labels: own }) =>
     Object.entries(own).map(([labelName, labelValue]): Row => ({ id, labelName, labelValue })),
   )

@@ -44,6 +44,7 @@ export class HintRelay {
   #isDue = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #stop: (() => Promise<void>) | null = null
+  #resting: Promise<void> = Promise.resolve()
   #isClosed = false
 
   constructor(params: HintRelayParams) {
@@ -60,6 +61,13 @@ export class HintRelay {
     })
   }
 
+  /** Until the next call of `listen()`. */
+  rest(): void {
+    const stop = this.#stop
+    this.#stop = null
+    if (stop !== null) this.#resting = stop().catch(() => {})
+  }
+
   pass(hint: Hint): void {
     if (this.#isClosed) return
     if (hint.kind === 'runs') this.#isDue = true
@@ -73,6 +81,7 @@ export class HintRelay {
     // What became due a moment before the end should not have to wait for a poll.
     if (this.#timer !== undefined && this.#isDue) await this.#send()
     await this.#stop?.()
+    await this.#resting
   }
 
   /** One message; what does not fit into it has to wait for the next. */

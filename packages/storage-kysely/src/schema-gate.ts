@@ -1,4 +1,4 @@
-import { SchemaTooNewError } from '@coji/durably-core'
+import { SchemaTooNewError, StorageError } from '@coji/durably-core'
 import { checkSchema } from './migrate'
 import type { Reader } from './reads'
 import type { SqlContext } from './statement'
@@ -55,9 +55,13 @@ export class SchemaGate {
   }
 
   #lookOnce(reader: Reader): Promise<void> {
-    this.#looking ??= this.look(reader).finally(() => {
-      this.#looking = null
-    })
+    this.#looking ??= this.look(reader)
+      .catch((error: unknown) => {
+        throw error instanceof StorageError ? ofTheLook(error) : error
+      })
+      .finally(() => {
+        this.#looking = null
+      })
     return this.#looking
   }
 
@@ -65,4 +69,9 @@ export class SchemaGate {
     this.#lookedAt = this.#params.monotonic()
     this.#refusal = refusal
   }
+}
+
+/** Whatever became of the look, the write that waits for it was not sent. */
+function ofTheLook({ code, message, cause }: StorageError): StorageError {
+  return new StorageError(code, message, { cause, mayHaveArrived: false })
 }

@@ -3,6 +3,7 @@ import type { Hint, WatchStorage } from '@coji/durably-core'
 /** Where hints go beside the engines of this process. */
 interface Beyond {
   pass(hint: Hint): void
+  rest(): void
 }
 
 /** Hints to the engines of one process that share the storage. Losing one costs a poll interval. */
@@ -20,6 +21,10 @@ export class Watchers implements WatchStorage {
     const own = (hint: Hint) => listener(hint)
     this.#listeners.add(own)
     return () => this.#listeners.delete(own)
+  }
+
+  rest(): void {
+    this.#beyond?.rest()
   }
 
   noteDue(): void {

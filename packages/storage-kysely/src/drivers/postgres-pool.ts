@@ -2,10 +2,11 @@ import { StorageError } from '@coji/durably-core'
 import type { CompiledQuery, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { connectionHeld } from '../connection-lock'
+import { noteOfConnecting } from '../driver-errors'
 import type { Rows } from './hooks'
 import { keepAwake } from './keep-awake'
 import { asSent, beginOf, needsTransaction } from './postgres-session'
-import { explainedPooler, explainedStart, isMixedUp } from './pooler-trouble'
+import { explainedEnd, explainedPooler, explainedStart, isMixedUp } from './connection-trouble'
 import { hashOf } from './text-hash'
 
 interface PostgresPoolParams {
@@ -98,7 +99,8 @@ export class PostgresPool {
     const query = async (text: string, values: readonly unknown[]) => {
       try {
         return await client.query(asSent(client, text), [...values])
-      } catch (error) {
+      } catch (thrown) {
+        const error = explainedEnd(thrown, deaths.get(client))
         if (isBroken(error)) broken = error
         throw error
       }
@@ -181,6 +183,7 @@ export class PostgresPool {
       return client
     } catch (thrown) {
       const error = explainedStart(thrown)
+      noteOfConnecting(error)
       if (!(error instanceof StorageError)) this.#noteAway(error)
       throw error
     }
@@ -233,11 +236,18 @@ export class PostgresPool {
   }
 }
 
+/** What connections that nobody was using died of. */
+const deaths = new WeakMap<object, Error>()
+
 function listenForErrors(client: pg.PoolClient): void {
-  if (!client.listeners('error').includes(ignore)) client.on('error', ignore)
+  if (!client.listeners('error').includes(noteDeath)) client.on('error', noteDeath)
 }
 
 /** The next statement on it fails, and tells. */
+function noteDeath(this: object, error: Error): void {
+  if (!deaths.has(this)) deaths.set(this, error)
+}
+
 function ignore(): void {}
 
 function timed<T extends object>(query: T): T & { readonly query_timeout: number } {

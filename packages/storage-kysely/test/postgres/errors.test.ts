@@ -75,6 +75,15 @@ describe('errors of Postgres', () => {
     await expect(standby.enqueue([newRun()])).rejects.toMatchObject({ code: 'STORAGE_READONLY' })
   })
 
+  it('a list that no statement can carry', async () => {
+    const payload = JSON.stringify('x'.repeat(2 ** 20))
+    const runs = Array.from({ length: 600 }, () => newRun({ payload }))
+    await expect(storageOn(database.url).enqueue(runs)).rejects.toMatchObject({
+      code: 'STORAGE_REJECTED',
+      message: expect.stringMatching(/600 runs are 600 million characters.*several batches/),
+    })
+  })
+
   it('no connection left', async () => {
     const name = new URL(database.url).pathname.slice(1)
     const limited = changed((url) => Object.assign(url, { username: 'durably_guest', password: '' }))
