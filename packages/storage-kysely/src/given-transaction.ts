@@ -1,11 +1,12 @@
 import { InvalidOptionError } from '@coji/durably-core'
 import type { CompiledQuery, Kysely, Transaction } from 'kysely'
+import type { SqlDialect } from './dialect'
 import type { Rows } from './drivers/hooks'
 import { plainIntegers } from './integers'
 
 /**
  * A transaction that another library began on the database of durably. A client of `pg` after its `begin` is one as it
- * is; of others it takes a line to make one.
+ * is; of others it takes a line to make one: one object for one transaction, which is how durably knows it.
  *
  * ```ts
  * await sql.begin((tx) => job.trigger(payload, { transaction: { query: (text, params) => tx.unsafe(text, params) } }))
@@ -19,15 +20,20 @@ export interface SqlTransaction {
 /** How statements get into an open transaction of the application, whoever began it. */
 export interface GivenTransaction {
   send(query: CompiledQuery): Promise<Rows>
-  /** What all that is made of one transaction has in common. */
+  /** What durably knows the transaction by: all that Kysely makes of one has its connection in common. */
   connection(): Promise<object>
 }
 
-export function givenTransaction(given: object): GivenTransaction {
+export function givenTransaction(given: object, { name }: Pick<SqlDialect, 'name'>): GivenTransaction {
   if (isKysely(given)) {
     if (given.isTransaction) return ofKysely(given as Transaction<unknown>)
     throw new InvalidOptionError(
       'transaction is an instance of Kysely on which no transaction is open: begin one, and give the trx.',
+    )
+  }
+  if (name === 'sqlite') {
+    throw new InvalidOptionError(
+      "On SQLite transaction must be Kysely's trx: what durably.transaction(async (trx) => …) calls its function with.",
     )
   }
   if (typeof (given as Partial<SqlTransaction>).query === 'function') return ofQuery(given as SqlTransaction)
@@ -54,8 +60,11 @@ export function ofKysely(trx: Transaction<unknown>): GivenTransaction {
 function ofQuery(given: SqlTransaction): GivenTransaction {
   return {
     async send({ sql, parameters }) {
-      const answer = await given.query(sql, [...parameters] as (string | number | null)[]).then(null, explain)
-      return plainIntegers(rowsIn(answer))
+      try {
+        return plainIntegers(rowsIn(await given.query(sql, [...parameters] as (string | number | null)[])))
+      } catch (error) {
+        throw explained(error)
+      }
     },
     connection: async () => given,
   }
@@ -72,9 +81,9 @@ function rowsIn(answer: unknown): Rows {
 /** What Postgres says of a savepoint outside of a transaction. */
 const NO_TRANSACTION = /can only be used in transaction blocks/
 
-function explain(error: unknown): never {
-  if (!NO_TRANSACTION.test(error instanceof Error ? error.message : '')) throw error
-  throw new InvalidOptionError(
+function explained(error: unknown): unknown {
+  if (!NO_TRANSACTION.test(error instanceof Error ? error.message : '')) return error
+  return new InvalidOptionError(
     'No transaction is open on what was given as transaction: send begin on one client first. A pool is none: each of ' +
       'its statements may go to another connection.',
   )

@@ -11,6 +11,7 @@ const RUNS_PER_NOTIFICATION = 200
 /** What waits to be sent; more is left to polling. */
 const MOST_RUNS = 1000
 
+/** `durably_enqueue` of the migrations sends one as well. */
 interface Message {
   readonly from: string
   readonly due: boolean

@@ -226,7 +226,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
       send: async (signal) => told.due(await passed(() => signals.send(signal)), () => [signal.runId]),
     },
     transaction: createTransactions<DB>({
-      ...{ executor, commits, enqueuer, watchers, gate },
+      ...{ dialect: context.dialect, executor, commits, enqueuer, watchers, gate },
       notifyDue: notifyDue(context),
       keepOpen: keepOpenOn(context),
     }),

@@ -97,7 +97,7 @@ function statementsOf(migration: Migration, context: SqlContext, ground: Ground)
 
 function describe(error: unknown, migration: Migration): unknown {
   const message = error instanceof Error ? error.message : String(error)
-  const [, table] = /(?:table|index|relation) "?([^\s"]+)"? already exists/i.exec(message) ?? []
+  const [, table] = /(?:table|index|relation|function) "?([^\s"]+)"? already exists/i.exec(message) ?? []
   if (table !== undefined) {
     return new MigrationError(
       `There is a ${table} already that is not durably's. Choose another tablePrefix, or rename it.`,

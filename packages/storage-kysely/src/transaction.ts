@@ -6,10 +6,12 @@ import type { Executor } from './executor'
 import { type GivenTransaction, givenTransaction, ofKysely } from './given-transaction'
 import type { SchemaGate } from './schema-gate'
 import type { Watchers } from './watch'
+import type { SqlDialect } from './dialect'
 import type { SqlContext } from './statement'
 import type { StatementTarget } from './statement-target'
 
 interface TransactionParts {
+  readonly dialect: SqlDialect
   readonly executor: Executor
   readonly commits: CommitWriter
   readonly enqueuer: Enqueuer
@@ -34,7 +36,7 @@ class Refused<T> extends Error {
 }
 
 export function createTransactions<DB>(parts: TransactionParts): TransactionStorage<Transaction<DB>> {
-  const { executor, commits, enqueuer, watchers, gate, notifyDue, keepOpen } = parts
+  const { dialect, executor, commits, enqueuer, watchers, gate, notifyDue, keepOpen } = parts
   // Inside, tables have durably's types; outside, those of the application. It is one connection.
   const forApplication = (trx: Transaction<unknown>) => trx as unknown as Transaction<DB>
   const hasEnqueued = new WeakSet<object>()
@@ -80,7 +82,7 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
     },
 
     async enqueue(trx, runs) {
-      const open = givenTransaction(trx)
+      const open = givenTransaction(trx, dialect)
       const answers = await inTurn(open, () => enqueueIn(open, runs))
       hasEnqueued.add(trx)
       return answers
@@ -136,17 +138,26 @@ function createTurns() {
   }
 }
 
-/** A refused list leaves nothing behind, even if the caller catches the error and commits. */
+/** Names are few, since drivers remember the statements that they have seen. */
+const SAVEPOINTS = 64
+let savepoints = 0
+
+/**
+ * A refused list leaves nothing behind, even if the caller catches the error and commits. Should two lists overlap in one
+ * transaction, of which durably cannot know by two objects for it, the names tell them apart: the database refuses to go
+ * back to one that is gone, where under one name it would take back what was acknowledged.
+ */
 async function inSavepoint<T>(open: GivenTransaction, work: () => Promise<T>): Promise<T> {
-  const send = (text: string) => open.send(CompiledQuery.raw(text))
-  await send('savepoint durably_enqueue')
+  const name = `durably_${savepoints++ % SAVEPOINTS}`
+  const send = (text: string) => open.send(CompiledQuery.raw(`${text} ${name}`))
+  await send('savepoint')
   try {
     const value = await work()
-    await send('release savepoint durably_enqueue')
+    await send('release savepoint')
     return value
   } catch (error) {
-    await send('rollback to savepoint durably_enqueue')
-    await send('release savepoint durably_enqueue')
+    await send('rollback to savepoint')
+    await send('release savepoint')
     throw error
   }
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { postgres } from '../../src/postgres'
@@ -11,6 +12,12 @@ async function enqueue(place: Place, ...values: readonly unknown[]): Promise<str
   const rows = await place.query<{ readonly id: string }>(`select durably_enqueue(${holders.join(', ')}) as id`, values)
   return rows[0]?.id ?? ''
 }
+
+const timeOf = (id: string) =>
+  [...id.slice(0, 10)].reduce((ms, digit) => ms * 32 + '0123456789ABCDEFGHJKMNPQRSTVWXYZ'.indexOf(digit), 0)
+
+const nested = (levels: number): unknown =>
+  levels === 0 ? 1 : levels % 2 === 0 ? { a: nested(levels - 1) } : [nested(levels - 1)]
 
 describe('durably_enqueue()', () => {
   it('creates a run from SQL, which a waiting worker takes at once', async () => {
@@ -63,21 +70,19 @@ describe('durably_enqueue()', () => {
     expect(row).toEqual({ timeout_ms: '60000', hold_key_while_waiting: 1 })
   })
 
-  it('makes ids that sort by time, as trigger() does', async () => {
+  it('makes ids that sort as they were made, by the time that those of trigger() have', async () => {
     const place = await newPlace()
-    const durably = place.open()
-    const job = durably.defineJob({ name: 'welcome', input }, () => {})
-    const before = (await job.trigger({ id: 0 })).id
+    const job = place.open().defineJob({ name: 'welcome', input }, () => {})
+    const before = timeOf((await job.trigger({ id: 0 })).id)
     const rows = await place.query<{ readonly id: string }>(
-      `select durably_enqueue('welcome') as id from generate_series(1, 200)`,
+      `select durably_enqueue('welcome', jsonb_build_object('id', n)) as id from generate_series(1, 300) as n`,
     )
-    const ids = new Set(rows.map(({ id }) => id))
-    expect(ids.size).toBe(200)
-    const timeOf = (id: string) =>
-      [...id.slice(0, 10)].reduce((ms, c) => ms * 32 + '0123456789ABCDEFGHJKMNPQRSTVWXYZ'.indexOf(c), 0)
+    const ids = rows.map(({ id }) => id)
+    expect([...ids].sort()).toEqual(ids)
+    expect(new Set(ids).size).toBe(300)
     for (const id of ids) {
       expect(id).toMatch(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/)
-      expect(Math.abs(timeOf(id) - timeOf(before))).toBeLessThan(600_000)
+      expect(Math.abs(timeOf(id) - before)).toBeLessThan(600_000)
     }
   })
 
@@ -118,6 +123,8 @@ describe('durably_enqueue()', () => {
     [{ runAt: 'infinity' }, 'runAt must be an instant of the years 1 to 9999'],
     [{ concurrencyKey: 'k', concurrencyLimit: 0 }, 'concurrencyLimit must be an integer from 1 to 1000'],
     [{ idempotencyKey: '' }, 'a key must not be empty'],
+    [{ runAt: 'soon' }, 'runAt must be an instant'],
+    [{ runAt: '2030-13-01' }, 'runAt must be an instant'],
     [{ onConflict: 'ignore' }, 'onConflict must be return or reject'],
     [{ labels: { a: 1 } }, 'the value of each label must be a string'],
     [{ labels: Object.fromEntries(Array.from({ length: 33 }, (_, n) => [`l${n}`, ''])) }, '32 labels at most'],
@@ -135,6 +142,46 @@ describe('durably_enqueue()', () => {
     expect(await place.open().getRuns({})).toEqual([])
   })
 
+  it('takes payloads as deep as trigger() does', async () => {
+    const place = await newPlace()
+    const job = place.open().defineJob({ name: 'welcome', input: z.any() }, () => {})
+    for (const payload of [nested(64), [nested(63)]]) {
+      await job.trigger(payload)
+      await enqueue(place, 'welcome', JSON.stringify(payload))
+    }
+    await expect(job.trigger(nested(65))).rejects.toMatchObject({ code: 'SERIALIZATION' })
+    await expect(enqueue(place, 'welcome', JSON.stringify(nested(65)))).rejects.toThrow('nested deeper than 64 levels')
+  })
+
+  it('takes whole numbers however they are written', async () => {
+    const place = await newPlace()
+    const id = await enqueue(place, 'welcome', null, '{"priority": 5.0, "concurrencyLimit": 2.0, "timeout": 1e3}')
+    expect(await place.open().getRun(id)).toMatchObject({ priority: 5, concurrencyLimit: 2 })
+  })
+
+  it('refuses a key whose run has what no jsonb can hold', async () => {
+    const place = await newPlace()
+    const job = place.open().defineJob({ name: 'welcome', input: z.any() }, () => {})
+    await job.trigger({ text: 'a\0b' }, { idempotencyKey: 'k' })
+    const again = enqueue(place, 'welcome', { text: 'ab' }, { idempotencyKey: 'k', onConflict: 'reject' })
+    await expect(again).rejects.toMatchObject({ code: '23505' })
+  })
+
+  it('replaces what durably left behind, and nothing of the application', async () => {
+    const create = `create function durably_enqueue(job text, payload jsonb default null, options jsonb default '{}')
+      returns text language sql as 'select job'`
+    const url = postgresPlace()
+    const session = await newSession(url)
+    const migrate = () => openMigrated(postgres({ connectionString: url }))
+    await session.query(create)
+    await expect(migrate()).rejects.toThrow("There is a durably_enqueue already that is not durably's")
+    await session.query('drop function durably_enqueue')
+    await (await migrate()).close()
+    await session.query('drop table durably_schema_versions, durably_runs, durably_run_labels, durably_run_events')
+    await session.query('drop table durably_steps, durably_logs, durably_signals')
+    await (await migrate()).close()
+  })
+
   it('takes an option that is null for one that is not given', async () => {
     const place = await newPlace()
     const id = await enqueue(place, 'welcome', null, { idempotencyKey: null, labels: null, delay: null })
@@ -150,12 +197,20 @@ describe('durably_enqueue()', () => {
     await durably.close()
   })
 
-  it('finds its tables when the caller has another search path', async () => {
+  it('finds its tables for a role that has them on no search path', async () => {
     const place = await newPlace()
     const session = await newSession(place.url)
-    const { rows } = await session.query('select current_schema as schema')
-    await session.query(`set search_path to pg_catalog`)
-    await session.query(`select "${rows[0].schema}".durably_enqueue('welcome', '{"id": 1}')`)
+    const { rows } = await session.query('select current_schema as schema, current_user as migrator')
+    const { schema, migrator } = rows[0]
+    const role = `caller_${randomUUID().replaceAll('-', '')}`
+    await session.query(`create role ${role}; grant ${role} to ${migrator}; grant usage on schema ${schema} to ${role}`)
+    await session.query(`grant select, insert on durably_runs, durably_run_labels to ${role}`)
+    await session.query(`set role ${role}; set search_path to pg_catalog`)
+    try {
+      await session.query(`select "${schema}".durably_enqueue('welcome', '{"id": 1}', '{"labels": {"a": "b"}}')`)
+    } finally {
+      await session.query(`reset role; drop owned by ${role}; drop role ${role}`)
+    }
     expect(await place.open(WITHOUT_POLLING).getRuns({})).toHaveLength(1)
   })
 })

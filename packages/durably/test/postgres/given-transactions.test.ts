@@ -5,6 +5,8 @@ import postgresJs from 'postgres'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { ConflictError, type SqlTransaction } from '../../src/index'
+import { betterSqlite3 } from '../../src/better-sqlite3'
+import { openMigrated } from '../databases'
 import { newPlace, newPool, newSession } from './kit'
 import { prismaClient } from './prisma-client'
 
@@ -117,6 +119,46 @@ describe.each([
   })
 })
 
+describe('triggers that are not awaited one after the other', () => {
+  it('lose none that was acknowledged', async () => {
+    const { place, durably, mail } = await openShop()
+    await mail.trigger({ to: 'ann' }, { idempotencyKey: 'k' })
+    const client = await newSession(place.url)
+    await client.query('begin')
+    const triggered = (to: string, idempotencyKey: string) =>
+      mail.trigger(
+        { to },
+        {
+          transaction: { query: (text: string, params: unknown[]) => client.query(text, params) },
+          idempotencyKey,
+          onConflict: 'reject',
+        },
+      )
+    const outcomes = await Promise.allSettled([triggered('bob', 'bob'), triggered('eve', 'k'), triggered('eve', 'k')])
+    const committed = await client.query('commit')
+    const created = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value.id] : []))
+    const known = (await durably.getRuns({})).map(({ id }) => id)
+    if (committed.command === 'COMMIT') expect(known).toEqual(expect.arrayContaining(created))
+    else expect(known).toHaveLength(1)
+  })
+
+  it('of one object are done in turn', async () => {
+    const { place, durably, mail } = await openShop()
+    await mail.trigger({ to: 'ann' }, { idempotencyKey: 'k' })
+    const client = await newSession(place.url)
+    const transaction = { query: (text: string, params: unknown[]) => client.query(text, params) }
+    await client.query('begin')
+    const outcomes = await Promise.allSettled([
+      mail.trigger({ to: 'bob' }, { transaction }),
+      mail.trigger({ to: 'eve' }, { transaction, idempotencyKey: 'k', onConflict: 'reject' }),
+      mail.trigger({ to: 'joe' }, { transaction }),
+    ])
+    await client.query('commit')
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect((await durably.getRuns({})).length).toBe(3)
+  })
+})
+
 describe('what is no transaction is refused', () => {
   it('a client without one, and a pool', async () => {
     const { place, durably, mail } = await openShop()
@@ -136,5 +178,12 @@ describe('what is no transaction is refused', () => {
     await triggered(durably.db).toThrow('no transaction is open: begin one, and give the trx')
     await triggered({ execute: () => {} }).toThrow('nor has it a function query(sql, params)')
     await triggered({ query: async () => ({ count: 0 }) }).toThrow('must answer the rows')
+    await triggered({ query: () => undefined }).toThrow('must answer the rows')
+  })
+
+  it('on SQLite, where it would be a transaction on another connection', async () => {
+    const durably = await openMigrated(betterSqlite3(':memory:'))
+    const job = durably.defineJob({ name: 'mail', input: z.object({}) }, () => {})
+    await expect(job.trigger({}, { transaction: { query: () => [] } })).rejects.toThrow("must be Kysely's trx")
   })
 })
