@@ -6,6 +6,11 @@ import type { CommitAnswer, RunCommit } from './storage'
 const LONGEST_LIST = 64
 const LARGEST_LIST = 4 * 1024 * 1024
 
+/** How long what is aside rests between two tries, at most: somebody holds its run, and tells nobody when that ends. */
+const LONGEST_ASIDE_MS = 500
+/** Of tries aside: of what a moment later is free nobody need hear. */
+const TRIES_TO_REPORT = 5
+
 interface Waiting {
   readonly commit: RunCommit
   readonly resolve: (answer: CommitAnswer) => void
@@ -13,14 +18,19 @@ interface Waiting {
   tries: number
 }
 
+interface Lane {
+  gathered: Waiting[]
+  isWriting: boolean
+}
+
 /**
  * The one way in which workers write. Group commit without a timer: what gathers while one list is being written is the
- * next list.
+ * next list. Commits whose run somebody holds go on aside, so that no other waits for them.
  */
 export class CommitLine {
   readonly #engine: Engine
-  #gathered: Waiting[] = []
-  #writing = false
+  readonly #main: Lane = { gathered: [], isWriting: false }
+  readonly #aside: Lane = { gathered: [], isWriting: false }
   #closed = false
 
   constructor(engine: Engine) {
@@ -33,42 +43,62 @@ export class CommitLine {
    * closed, or when the line is closed.
    */
   send(commit: RunCommit): Promise<CommitAnswer> {
-    return new Promise((resolve, reject) => this.#enter({ commit, resolve, reject, tries: 0 }))
+    return new Promise((resolve, reject) => this.#enter(this.#main, { commit, resolve, reject, tries: 0 }))
   }
 
   close(): void {
     this.#closed = true
   }
 
-  #enter(waiting: Waiting): void {
+  #enter(lane: Lane, waiting: Waiting): void {
     if (this.#closed) {
       waiting.reject(new ClosedError())
       return
     }
-    this.#gathered.push(waiting)
-    if (!this.#writing) void this.#write()
+    lane.gathered.push(waiting)
+    if (!lane.isWriting) void this.#write(lane)
   }
 
-  async #write(): Promise<void> {
-    this.#writing = true
-    while (this.#gathered.length > 0) {
+  async #write(lane: Lane): Promise<void> {
+    lane.isWriting = true
+    while (lane.gathered.length > 0) {
       await this.#engine.breathe()
-      await this.#deliver(this.#gathered.splice(0, countForOneList(this.#gathered)))
+      await this.#deliver(lane.gathered.splice(0, countForOneList(lane.gathered)))
     }
-    this.#writing = false
+    lane.isWriting = false
   }
 
   async #deliver(list: readonly Waiting[]): Promise<void> {
     try {
       const commits = list.map((waiting) => waiting.commit)
       const answers = await ask(this.#engine, (storage) => storage.commit(commits))
-      for (const [index, waiting] of list.entries()) answer(waiting, answers[index])
+      for (const [index, waiting] of list.entries()) this.#answer(waiting, answers[index])
     } catch (error) {
       // One commit may be what the storage chokes on, or what it waits for: the others must not suffer for it.
       if (list.length === 1) for (const waiting of list) this.#tryAgain(waiting, error)
       else if (isBusy(error)) for (const waiting of list) void this.#deliver([waiting])
       else for (const waiting of list) await this.#deliver([waiting])
     }
+  }
+
+  #answer(waiting: Waiting, given: CommitAnswer | undefined): void {
+    const { commit, resolve, reject } = waiting
+    const { runId } = commit.lease
+    if (given === undefined) {
+      reject(new DurablyError('STORAGE_REJECTED', `The storage gave no answer to a commit of run ${runId}.`))
+    } else if (!given.kept && given.isBusy === true) this.#setAside(waiting)
+    else resolve(given)
+  }
+
+  #setAside(waiting: Waiting): void {
+    waiting.tries += 1
+    if (waiting.tries % TRIES_TO_REPORT === 0) {
+      const { runId } = waiting.commit.lease
+      const held = new StorageError('STORAGE_BUSY', `Somebody holds run ${runId}, or one that waits for it, locked.`)
+      reportTrouble(this.#engine, held, 'commit')
+    }
+    const delayMs = Math.min(troubleDelayMs(this.#engine, waiting.tries), LONGEST_ASIDE_MS)
+    this.#engine.environment.clock.schedule(delayMs, () => this.#enter(this.#aside, waiting))
   }
 
   #alone(waiting: Waiting): void {
@@ -86,7 +116,7 @@ export class CommitLine {
     waiting.tries += 1
     const delayMs = troubleDelayMs(this.#engine, waiting.tries)
     // Somebody holds what it needs: until it is free it waits on its own, out of the others' way.
-    const again = () => (isBusy(error) ? this.#alone(waiting) : this.#enter(waiting))
+    const again = () => (isBusy(error) ? this.#alone(waiting) : this.#enter(this.#main, waiting))
     this.#engine.environment.clock.schedule(delayMs, again)
   }
 }
@@ -119,10 +149,4 @@ function isBusy(error: unknown): boolean {
 
 function isClosed(error: unknown): boolean {
   return error instanceof StorageError && error.code === 'STORAGE_CLOSED'
-}
-
-function answer({ commit, resolve, reject }: Waiting, given: CommitAnswer | undefined): void {
-  if (given !== undefined) resolve(given)
-  else
-    reject(new DurablyError('STORAGE_REJECTED', `The storage gave no answer to a commit of run ${commit.lease.runId}.`))
 }

@@ -439,6 +439,45 @@ describe('a commit that will never be taken', () => {
   })
 })
 
+describe('a commit whose run somebody holds', () => {
+  it('keeps no other run from its commits, is tried again aside, and is told of when it lasts', async () => {
+    let isHeld = true
+    let tries = 0
+    const storage: Storage = {
+      ...bench.storage,
+      async commit(commits) {
+        const isBusy = ({ steps }: (typeof commits)[number]) => isHeld && steps.some(({ name }) => name === 'held')
+        const answers = await bench.storage.commit(commits.filter((commit) => !isBusy(commit)))
+        const left = [...answers]
+        if (commits.some(isBusy)) tries += 1
+        return commits.map((commit) =>
+          isBusy(commit) ? { kept: false, isBusy: true } : (left.shift() ?? { kept: false }),
+        )
+      },
+    }
+    const durably = bench.open({ storage, concurrency: 3 })
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx, name) => ctx.run(String(name), () => 1))
+    const errors = recordEvents(durably, ['worker:error', 'worker:lease-lost'])
+    const runs = await job.batchTrigger(['good', 'held', 'fine'].map((payload) => ({ payload })))
+    const statuses = () => Promise.all(runs.map(async ({ id }) => (await durably.getRun(id))?.status))
+    durably.start()
+    await bench.clock.advance(100)
+    expect(await statuses()).toEqual(['completed', 'running', 'completed'])
+    expect(errors).toEqual([])
+    await bench.clock.advance(60_000)
+    expect(errors[0]).toMatchObject({
+      during: 'commit',
+      code: 'STORAGE_BUSY',
+      error: expect.stringContaining(runs[1]?.id ?? ''),
+    })
+    expect(tries).toBeGreaterThan(60)
+    expect(errors.length).toBeLessThan(tries / 4)
+    isHeld = false
+    await bench.clock.advance(500)
+    expect(await statuses()).toEqual(['completed', 'completed', 'completed'])
+  })
+})
+
 describe('trouble of every kind', () => {
   const OPERATIONS: readonly Operation[] = [
     'claim',

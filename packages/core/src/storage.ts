@@ -184,7 +184,10 @@ export interface Storage<Trx = unknown> {
   enqueue(runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
   /** Up to `limit` due runs, by `priority` (high first), `availableAt`, `id`; no more than one of them a suspect. */
   claim(params: ClaimParams): Promise<readonly RunRecord[]>
-  /** One answer a commit, in order. A lost one does not disturb the others; an exception leaves all undecided. */
+  /**
+   * One answer a commit, in order. A lost one does not disturb the others, nor does one whose run somebody holds: it is
+   * `isBusy`. An exception leaves all undecided.
+   */
   commit(commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]>
   /** One answer a lease, in order. A lease that ran out but was not recovered is renewed. */
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly RenewAnswer[]>

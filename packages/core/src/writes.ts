@@ -127,7 +127,10 @@ export interface RunCommit {
   readonly outcome: Outcome | null
 }
 
-/** `kept: false` is a lost lease: nothing was written, and nothing under this lease ever will be. */
+/**
+ * `kept: false` is a lost lease: nothing was written, and nothing under this lease ever will be. With `isBusy` nothing
+ * was decided: somebody holds the run, the storage kept nobody else waiting for it, and the commit is to be sent again.
+ */
 export type CommitAnswer =
   | {
       readonly kept: true
@@ -138,4 +141,4 @@ export type CommitAnswer =
       /** Ids for the steps with a `child`, in their order. */
       readonly children: readonly string[]
     }
-  | { readonly kept: false }
+  | { readonly kept: false; readonly isBusy?: boolean }

@@ -1,28 +1,28 @@
 import type { CommandAnswer, EventTemplate, RunCommand } from '@coji/durably-core'
 import type { CompiledQuery } from 'kysely'
 import { type Change, type ChangeName, commandStatements, type TargetName } from './command-statements'
-import type { Executor } from './executor'
 import type { Reads } from './reads'
 import { createWriteLocked } from './row-locks'
 import { type Row, toJson, toRun } from './rows'
 import { bindEvents } from './run-events'
 import type { SqlContext, SqlValue } from './statement'
+import type { StatementTarget } from './statement-target'
 
-export type Command = (executor: Executor, order: RunCommand) => Promise<CommandAnswer>
+export type Command = (target: StatementTarget, order: RunCommand) => Promise<CommandAnswer>
 
 export function createCommand(context: SqlContext, reads: Reads): Command {
   const bind = createBind(context)
   const writeLocked = createWriteLocked(context)
 
-  return async function command(executor, order) {
+  return async function command(target, order) {
     const { runId, tenant } = order
-    const rows = (await writeLocked(executor, { runIds: [runId] }, bind(order))).flat()
+    const rows = (await writeLocked(target, { runIds: [runId] }, bind(order))).flat()
     const changed = rows.find((row) => 'lease_epoch' in row)
     if (changed !== undefined) {
       const labels = order.kind === 'remove' ? { labels: labelsIn(rows) } : {}
       return { applied: true, run: toRun({ ...changed, ...labels }) }
     }
-    const run = await reads.getRun(executor, runId, tenant === undefined ? {} : { tenant })
+    const run = await reads.getRun(target, runId, tenant === undefined ? {} : { tenant })
     return run === null ? { applied: false, reason: 'not-found' } : { applied: false, reason: 'wrong-state', run }
   }
 }

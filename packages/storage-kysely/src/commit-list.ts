@@ -4,15 +4,15 @@ import { bindChildren, childSteps, keyedChildren, type LeaseValues } from './com
 import { commitStatements, type CommitStatements } from './commit-statements'
 import { kept, runValues, stepValues } from './commit-values'
 import type { Rows } from './drivers/hooks'
-import { createWriteLocked } from './row-locks'
+import { createWriteLocked, type Waiting } from './row-locks'
 import { bindEvents } from './run-events'
 import type { SqlContext } from './statement'
 import type { WriteTarget } from './statement-target'
 
 /** Commits as lists of statements; `null` where the lease does not hold. */
-export function createCommitLists(context: SqlContext) {
+export function createCommitLists(context: SqlContext, waiting: Waiting = 'long') {
   const statements = commitStatements(context)
-  const writeLocked = createWriteLocked(context)
+  const writeLocked = createWriteLocked(context, waiting)
   return {
     async sendOne(target: WriteTarget, commit: RunCommit): Promise<CommitAnswer | null> {
       const { queries, childAnswers } = bindCommit(statements, commit)

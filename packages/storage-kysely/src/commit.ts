@@ -6,9 +6,9 @@ import { kept } from './commit-values'
 import { isConstraintError } from './driver-errors'
 import type { FindConflict } from './enqueue'
 import type { Executor } from './executor'
-import { createGroupCommit } from './group-commit'
+import { BUSY, createGroupCommit } from './group-commit'
 import { type SqlContext, statement } from './statement'
-import type { StatementTarget } from './statement-target'
+import type { StatementTarget, WriteTarget } from './statement-target'
 
 export interface CommitWriter {
   commit(executor: Executor, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]>
@@ -22,7 +22,7 @@ const LOST: CommitAnswer = Object.freeze({ kept: false })
 
 export function createCommit(context: SqlContext, findConflict: FindConflict): CommitWriter {
   const lists = createCommitLists(context)
-  const groupCommit = createGroupCommit(context)
+  const sendGrouped = createSendGrouped(context)
   const look = lookStatements(context)
 
   async function lookUp(target: StatementTarget, commit: RunCommit): Promise<CommitAnswer> {
@@ -38,26 +38,11 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
     )
   }
 
-  /** On Postgres one statement for all but those that create runs, and the second of a run. */
-  async function sendGrouped(target: StatementTarget, commits: readonly RunCommit[]) {
-    const group = new Map<string, RunCommit>()
-    for (const commit of commits) {
-      const { runId } = commit.lease
-      if (!createsRuns(commit) && !group.has(runId)) group.set(runId, commit)
-    }
-    const grouped = [...group.values()]
-    const answers = new Map<RunCommit, CommitAnswer | null>()
-    const found = grouped.length === 0 ? [] : await groupCommit(target, grouped)
-    for (const [index, commit] of grouped.entries()) answers.set(commit, found[index] ?? null)
-    for (const commit of commits) if (!answers.has(commit)) answers.set(commit, await lists.sendOne(target, commit))
-    return commits.map((commit) => answers.get(commit) ?? null)
-  }
-
-  async function send(target: StatementTarget, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]> {
-    const sendAll = context.dialect.name === 'sqlite' ? lists.sendTogether : sendGrouped
-    const found = await sendAll(target, commits)
+  async function send(executor: Executor, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]> {
+    const isSqlite = context.dialect.name === 'sqlite'
+    const found = await (isSqlite ? lists.sendTogether(executor, commits) : sendGrouped(executor, commits))
     const answers: CommitAnswer[] = []
-    for (const [index, commit] of commits.entries()) answers.push(found[index] ?? (await lookUp(target, commit)))
+    for (const [index, commit] of commits.entries()) answers.push(found[index] ?? (await lookUp(executor, commit)))
     return answers
   }
 
@@ -98,6 +83,58 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
     },
     commitIn: lists.sendOne,
   }
+}
+
+/**
+ * On Postgres one statement for all but those that create runs, and the second of a run. Nobody waits for a run that
+ * somebody else holds longer than an honest neighbour takes; who has to is busy.
+ */
+function createSendGrouped(context: SqlContext) {
+  const lists = createCommitLists(context, 'briefly')
+  const groupCommit = createGroupCommit(context)
+
+  async function sendGroup(target: WriteTarget, commits: readonly RunCommit[]) {
+    if (commits.length === 0) return []
+    try {
+      return await groupCommit(target, commits, 'briefly')
+    } catch (error) {
+      if (!isBusy(error) || commits.length === 1) throw error
+      return groupCommit(target, commits, 'never')
+    }
+  }
+
+  return async function sendGrouped({ impatient }: Executor, commits: readonly RunCommit[]) {
+    const group = new Map<string, RunCommit>()
+    for (const commit of commits) {
+      const { runId } = commit.lease
+      if (!createsRuns(commit) && !group.has(runId)) group.set(runId, commit)
+    }
+    const grouped = [...group.values()]
+    const answers = new Map<RunCommit, CommitAnswer | null>()
+    const found = await unlessBusy(grouped, () => sendGroup(impatient, grouped))
+    for (const [index, commit] of grouped.entries()) answers.set(commit, found[index] ?? null)
+    for (const commit of commits) {
+      if (answers.has(commit)) continue
+      const [answer = null] = await unlessBusy([commit], async () => [await lists.sendOne(impatient, commit)])
+      answers.set(commit, answer)
+    }
+    return commits.map((commit) => answers.get(commit) ?? null)
+  }
+}
+
+type Answers = readonly (CommitAnswer | null)[]
+
+async function unlessBusy(commits: readonly RunCommit[], send: () => Promise<Answers>): Promise<Answers> {
+  try {
+    return await send()
+  } catch (error) {
+    if (!isBusy(error)) throw error
+    return commits.map(() => BUSY)
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof StorageError && error.code === 'STORAGE_BUSY'
 }
 
 function isRefusal(error: unknown): boolean {

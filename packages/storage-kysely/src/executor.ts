@@ -3,12 +3,13 @@ import type { CompiledQuery, Kysely, Transaction } from 'kysely'
 import { ConnectionLock, connectionHeld } from './connection-lock'
 import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
-import type { DialectHooks, Rows } from './drivers/hooks'
+import type { DialectHooks, Rows, Sender } from './drivers/hooks'
 import { plainIntegers } from './integers'
 import { pause } from './pause'
+import type { StatementTarget, WriteTarget } from './statement-target'
 import { watchForTrouble } from './trouble-watch'
 
-/** How long a call waits: for a connection of this process, and for a lock of another one. */
+/** How long a call waits: for a connection of this process and for locks of another one, all together. */
 const PATIENCE_MS = 5000
 
 const RETRY_MIN_MS = 1
@@ -41,7 +42,24 @@ interface TransactionState {
 }
 
 /** Sends statements: in lists that happen wholly or not at all. */
-export class Executor {
+export class Executor implements StatementTarget {
+  /** What the application asks for: it never gets the last connection. */
+  readonly callers: StatementTarget = {
+    write: (list) => this.#write(list, 'caller'),
+    read: (query) => this.#read(query, 'reader'),
+  }
+
+  /** Without patience where somebody else holds what is written. */
+  readonly impatient: WriteTarget = {
+    write: async (list) => {
+      try {
+        return await this.#send(list, () => PATIENCE_MS, 'owner')
+      } catch (error) {
+        throw this.#toStorageError(error)
+      }
+    },
+  }
+
   readonly #options: ExecutorOptions
   readonly #writers = new ConnectionLock()
   #greeted: Promise<void> | null = null
@@ -52,12 +70,20 @@ export class Executor {
 
   /** The first statement must be a write, so that a deferred transaction starts as a writing one. */
   write(list: readonly CompiledQuery[]): Promise<readonly Rows[]> {
-    if (list.length === 0) return Promise.resolve([])
-    return this.#patiently((left) => this.#inTurn(left, () => this.#send(list, left)))
+    return this.#write(list, 'owner')
   }
 
-  async read(query: CompiledQuery): Promise<Rows> {
-    const [rows] = await this.#patiently((left) => this.#send([query], left))
+  read(query: CompiledQuery): Promise<Rows> {
+    return this.#read(query, 'owner')
+  }
+
+  #write(list: readonly CompiledQuery[], sender: Sender): Promise<readonly Rows[]> {
+    if (list.length === 0) return Promise.resolve([])
+    return this.#patiently((left) => this.#inTurn(left, () => this.#send(list, left, sender)))
+  }
+
+  async #read(query: CompiledQuery, sender: Sender): Promise<Rows> {
+    const [rows] = await this.#patiently((left) => this.#send([query], left, sender))
     return rows ?? []
   }
 
@@ -135,9 +161,9 @@ export class Executor {
     })
   }
 
-  async #send(list: readonly CompiledQuery[], left: TimeLeft): Promise<readonly Rows[]> {
+  async #send(list: readonly CompiledQuery[], left: TimeLeft, sender: Sender): Promise<readonly Rows[]> {
     const { hooks, db } = this.#options
-    if (hooks?.batch !== undefined) return (await hooks.batch(list, left())).map(plainIntegers)
+    if (hooks?.batch !== undefined) return (await hooks.batch(list, left(), sender)).map(plainIntegers)
     await this.#greet(left)
     return withConnection(db, left(), (connection) =>
       list.length === 1

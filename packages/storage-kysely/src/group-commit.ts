@@ -11,7 +11,7 @@ import { keepChanges, leaveChanges, logColumns, overwriteStep, stepColumns } fro
 import { kept, runValues, stepValues } from './commit-values'
 import { holds } from './fences'
 import { OUTCOMES } from './outcomes'
-import { lockedRuns } from './row-locks'
+import { lockedRuns, type Waiting } from './row-locks'
 import { type Row, rowsOf, valueOf } from './row-sets'
 import {
   assignments,
@@ -26,7 +26,13 @@ import {
 import type { WriteTarget } from './statement-target'
 import { awaitersOf, wokenByChildren } from './woken'
 
-type GroupCommit = (target: WriteTarget, commits: readonly RunCommit[]) => Promise<readonly (CommitAnswer | null)[]>
+type GroupCommit = (
+  target: WriteTarget,
+  commits: readonly RunCommit[],
+  waiting: Exclude<Waiting, 'long'>,
+) => Promise<readonly (CommitAnswer | null)[]>
+
+export const BUSY: CommitAnswer = Object.freeze({ kept: false, isBusy: true })
 
 /** What commits bring beside the change of their run. Each part that no commit of a group has is left out. */
 const PARTS = ['steps', 'logs', 'events', 'signals', 'outcomes'] as const
@@ -36,25 +42,27 @@ type Parcel = Readonly<Record<Part | 'commits', readonly Row[]>>
 
 /**
  * For Postgres: the commits of many runs in one statement and one round trip. It locks the rows of the runs first, sees
- * which leases hold, and does the rest for those; a commit whose lease is lost is passed over.
+ * which leases hold, and does the rest for those; a commit whose lease is lost is passed over, and so is, for who never
+ * waits, one whose run or parent somebody else has locked.
  */
 export function createGroupCommit(context: SqlContext): GroupCommit {
   const statements = new Map<string, Statement<Part | 'commits'>>()
 
-  function statementFor(parts: readonly Part[]): Statement<Part | 'commits'> {
-    const key = parts.join()
-    const known = statements.get(key) ?? groupStatement(context, new Set(parts))
+  function statementFor(parts: readonly Part[], waiting: Waiting): Statement<Part | 'commits'> {
+    const key = [waiting, ...parts].join()
+    const known = statements.get(key) ?? groupStatement(context, new Set(parts), waiting)
     statements.set(key, known)
     return known
   }
 
-  return async function groupCommit(target, commits) {
+  return async function groupCommit(target, commits, waiting) {
     const parcel = parcelOf(commits)
     const parts = PARTS.filter((part) => parcel[part].length > 0)
     const texts = Object.fromEntries(Object.entries(parcel).map(([name, rows]) => [name, JSON.stringify(rows)]))
-    const [rows = []] = await target.write([statementFor(parts).bind(texts as Record<Part | 'commits', string>)])
+    const query = statementFor(parts, waiting).bind(texts as Record<Part | 'commits', string>)
+    const [rows = []] = await target.write([query])
     const answers: (CommitAnswer | null)[] = commits.map(() => null)
-    for (const row of rows) answers[Number(row['n'])] = kept(row, [])
+    for (const row of rows) answers[Number(row['n'])] = row['status'] === null ? BUSY : kept(row, [])
     return answers
   }
 }
@@ -142,7 +150,7 @@ const STEP_VALUES = [
 const LOG_VALUES = ['place', 'logId', 'stepName', 'level', 'message', 'data', 'timestamp'] as const
 const EVENT_VALUES = ['offset', 'type', 'payload', 'isCancelled'] as const
 
-function groupStatement(context: SqlContext, parts: ReadonlySet<Part>): Statement<Part | 'commits'> {
+function groupStatement(context: SqlContext, parts: ReadonlySet<Part>, waiting: Waiting): Statement<Part | 'commits'> {
   return statement<Part | 'commits'>(context, (p) => {
     const writes = [
       ...(parts.has('steps') ? [stepsWrite(context, p('steps'))] : []),
@@ -150,19 +158,31 @@ function groupStatement(context: SqlContext, parts: ReadonlySet<Part>): Statemen
       ...(parts.has('events') ? [eventsWrite(context, p('events'))] : []),
       ...(parts.has('signals') ? [signalsWrite(context, p('signals'))] : []),
     ]
-    return sql`with ${list(...heldRuns(context, p('commits'), parts), ...writes, changeWrite(context, parts))}
-      select n, status, last_event_sequence, wakes, cancel_requested_at from changed where n is not null`
+    const passedOver = sql`union all select n, null, null, null, null from busy`
+    const held = heldRuns(context, { commits: p('commits'), parts, waiting })
+    return sql`with ${list(...held, ...writes, changeWrite(context, parts))}
+      select n, status, last_event_sequence, wakes, cancel_requested_at from changed where n is not null
+      ${waiting === 'never' ? passedOver : sql``}`
   })
 }
 
-/** `held`: the commits whose lease holds, with what their run has now that it is locked. */
-function heldRuns(context: SqlContext, commits: Sql, parts: ReadonlySet<Part>): Sql[] {
+interface HeldParams {
+  readonly commits: Sql
+  readonly parts: ReadonlySet<Part>
+  readonly waiting: Waiting
+}
+
+/**
+ * `held`: the commits whose lease holds, with what their run has now that it is locked. A run that ends changes those
+ * that wait for it, so it is as busy as they are; one that is not there any more keeps nobody waiting.
+ */
+function heldRuns(context: SqlContext, { commits, parts, waiting }: HeldParams): Sql[] {
   const { tables, dialect, fences } = context
   const names = [...COMMIT_VALUES, ...RUN_VALUES, ...OUTCOME_VALUES]
   const value = valueOf(context, 'c')
-  const parents = sql`union select w.id from c join ${tables.runs} as r on r.id = c."runId"
+  const parents = sql`union all select c.n, w.id from c join ${tables.runs} as r on r.id = c."runId"
     cross join lateral (${awaitersOf(context)}) as w where c.outcome is not null`
-  const ids = sql`select "runId" as id from c ${parts.has('outcomes') ? parents : sql``}`
+  const touched = sql`select c.n, c."runId" as id from c ${parts.has('outcomes') ? parents : sql``}`
   const fence = holds(fences, dialect, {
     runId: value('runId'),
     epoch: value('epoch'),
@@ -170,13 +190,17 @@ function heldRuns(context: SqlContext, commits: Sql, parts: ReadonlySet<Part>): 
     leaderEpoch: value('leaderEpoch'),
     commitNo: value('commitNo'),
   })
+  const busy = sql`busy as materialized (
+    select distinct t.n from (${touched}) as t join ${tables.runs} as r on r.id = t.id
+    where not exists (select 1 from locked where locked.id = t.id))`
   return [
     sql`c as materialized (select * from ${rowsOf(context, commits, names)})`,
-    lockedRuns(context, ids),
+    lockedRuns(context, sql`select id from (${touched}) as t`, waiting),
+    ...(waiting === 'never' ? [busy] : []),
     sql`held as materialized (
       select c.*, r.id, r.lease_epoch, r.claim_token, r.last_event_sequence, r.parent_run_id, r.also_awaited_by,
         r.cancel_requested_at is not null as is_flagged
-      from c join locked as r on ${fence})`,
+      from c join locked as r on ${fence} ${waiting === 'never' ? sql`where c.n not in (select n from busy)` : sql``})`,
   ]
 }
 

@@ -189,7 +189,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     reportDurability: () => reportDurability(context, executor),
     async enqueue(runs) {
       if (runs.length === 0) return []
-      const answers = await passed(() => enqueuer.enqueue(executor, runs))
+      const answers = await passed(() => enqueuer.enqueue(executor.callers, runs))
       return told.due(answers, () => answers.map(({ run }) => run.id))
     },
     claim: async (params) =>
@@ -198,16 +198,16 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     renew: (leases, leaseMs) => renew(executor, leases, leaseMs),
     recover: async (params) =>
       told.due(await passed(() => recover(executor, params)), (runs) => runs.map(({ id }) => id)),
-    command: async (order) => told.due(await passed(() => command(executor, order)), () => [order.runId]),
-    purge: (params) => passed(() => purge(executor, params)),
+    command: async (order) => told.due(await passed(() => command(executor.callers, order)), () => [order.runId]),
+    purge: (params) => passed(() => purge(executor.callers, params)),
     getRun: (runId, scope) => reads.getRun(executor, runId, scope),
     getRuns(query) {
       // Who asks for runs by their ids waits for them to end.
       if (query.ids !== undefined) relay?.listen()
-      return reads.getRuns(executor, query)
+      return reads.getRuns(query.ids === undefined ? executor.callers : executor, query)
     },
     getSteps: (runId, scope) => reads.getSteps(executor, runId, scope),
-    counts: (query) => reads.counts(executor, query),
+    counts: (query) => reads.counts(executor.callers, query),
     nextDue(jobs) {
       // Who waits for the next run wants to hear of it.
       relay?.listen()

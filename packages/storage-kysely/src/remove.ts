@@ -1,11 +1,11 @@
 import type { PurgeParams, RunStatus } from '@coji/durably-core'
 import { ENDED_STATUSES } from '@coji/durably-core'
 import { sql } from 'kysely'
-import type { Executor } from './executor'
 import { isOfJobs } from './reads'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
 import { and, compileQuery, runsBy, type Sql, type SqlContext, type Statement, statement } from './statement'
+import type { StatementTarget } from './statement-target'
 import { awaitersOf } from './woken'
 
 type Parameter<TName extends string> = (name: TName) => Sql
@@ -38,7 +38,7 @@ function awaiterOf(context: SqlContext): Sql {
   return sql`select 1 from ${context.tables.runs} as parent where parent.id in (${awaitersOf(context)})`
 }
 
-export type Purge = (executor: Executor, params: PurgeParams) => Promise<number>
+export type Purge = (target: StatementTarget, params: PurgeParams) => Promise<number>
 
 /** Looks for the oldest first, then removes those that are still as they were seen. */
 export function createPurge(context: SqlContext): Purge {
@@ -53,15 +53,15 @@ export function createPurge(context: SqlContext): Purge {
         where ${seenId} = r.id and ${fences['purge.unchanged'](seenVersion)})`,
   )
 
-  return async function purge(executor, params) {
+  return async function purge(target, params) {
     const statuses = params.statuses.filter((status) => (ENDED_STATUSES as readonly RunStatus[]).includes(status))
     if (statuses.length === 0 || params.limit <= 0) return 0
-    const found = await executor.read(compileQuery(context, oldest(params, statuses)))
+    const found = await target.read(compileQuery(context, oldest(params, statuses)))
     if (found.length === 0) return 0
     const runs = JSON.stringify(found.map((row) => [row['id'], row['version']]))
     const runIds = found.map((row) => String(row['id']))
     const results = await writeLocked(
-      executor,
+      target,
       { runIds },
       remove.map((one) => one.bind({ runs })),
     )

@@ -22,8 +22,8 @@ export type WriteLocked = (
  * On Postgres a guard that only reads does not keep a change out that commits a moment later, so the rows are locked
  * before any guard looks at them. On SQLite the first write has locked the database.
  */
-export function createWriteLocked(context: SqlContext): WriteLocked {
-  const lock = createLock(context)
+export function createWriteLocked(context: SqlContext, waiting: Waiting = 'long'): WriteLocked {
+  const lock = createLock(context, waiting)
   return async (target, touched, queries) => {
     const locks = lock(touched)
     const results = await target.write([...locks, ...queries])
@@ -31,8 +31,19 @@ export function createWriteLocked(context: SqlContext): WriteLocked {
   }
 }
 
-/** What locks them, and the runs that wait for them. */
-export function createLock(context: SqlContext): (touched: Touched) => readonly CompiledQuery[] {
+/**
+ * For rows that somebody else has locked: `long` as the session or the transaction says, `briefly` as long as an honest
+ * neighbour takes for a write of its own, `never` without them.
+ */
+export type Waiting = 'long' | 'briefly' | 'never'
+
+const BRIEFLY_MS = 50
+
+/** What locks them, and the runs that wait for them. What waits briefly does so for the rest of its transaction. */
+export function createLock(
+  context: SqlContext,
+  waiting: Waiting = 'long',
+): (touched: Touched) => readonly CompiledQuery[] {
   if (context.dialect.name === 'sqlite') return () => []
   const { tables, dialect } = context
   const key = (index: number) => dialect.field(sql`k.value`, index, 'text')
@@ -42,7 +53,7 @@ export function createLock(context: SqlContext): (touched: Touched) => readonly 
       cross join lateral (${awaitersOf(context)}) as w where r.id in (select value from ${ids})
       union select r.id from ${dialect.rowsOf(p('keys'))} as k join ${tables.runs} as r on r.tenant = ${key(0)}
         and r.job_name = ${key(1)} and r.idempotency_key = ${key(2)}`
-    return sql`with ${lockedRuns(context, touched)} select id from locked`
+    return sql`with ${lockedRuns(context, touched, waiting)} select id from locked`
   })
   return ({ runIds, keys = [] }) => {
     const wanted = keys.map(({ tenant, jobName, idempotencyKey }) => [tenant, jobName, idempotencyKey])
@@ -66,12 +77,14 @@ const LOCKED_COLUMNS = [
 
 /**
  * A query named `locked`: the rows of `runs` with these ids, locked, as they are once the lock is there. Everybody locks
- * in the order of the ids' bytes, whatever that of the database is, so that no two wait for each other; and by one lookup each, however few rows the planner
- * believes the table to have. Who does not wait goes without the rows that somebody else has locked.
+ * in the order of the ids' bytes, whatever that of the database is, so that no two wait for each other; and by one lookup
+ * each, however few rows the planner believes the table to have. The setting is made before the first row is locked:
+ * none comes before all ids are sorted.
  */
-export function lockedRuns({ tables }: SqlContext, ids: Sql, { waits = true } = {}): Sql {
+export function lockedRuns({ tables }: SqlContext, ids: Sql, waiting: Waiting = 'long'): Sql {
   const columns = list(...LOCKED_COLUMNS.map((column) => sql.ref(`r.${column}`)))
+  const isTold = sql`(select set_config('lock_timeout', ${sql.lit(`${BRIEFLY_MS}ms`)}, true)) is not null`
   return sql`locked as materialized (
-    select r.* from (select distinct id collate "C" as id from (${ids}) as given order by 1) as wanted
-    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update${waits ? sql`` : sql` skip locked`}) as r)`
+    select r.* from (select distinct id collate "C" as id from (${ids}) as given ${waiting === 'briefly' ? sql`where ${isTold}` : sql``} order by 1) as wanted
+    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update${waiting === 'never' ? sql` skip locked` : sql``}) as r)`
 }

@@ -60,7 +60,7 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
     async send(signal) {
       const { name, payload, dedupeKey, events } = signal
       const target = { runId: signal.runId, tenant: signal.tenant ?? null }
-      const results = await writeLocked(executor, { runIds: [signal.runId] }, [
+      const results = await writeLocked(executor.callers, { runIds: [signal.runId] }, [
         insert.bind({ ...target, name, payload, dedupeKey }),
         ...bindEvents({ statement: event, events, after: 0, values: target }),
         count.bind({ ...target, eventCount: events.length }),

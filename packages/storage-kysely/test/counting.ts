@@ -15,10 +15,10 @@ export function counting(inner: DurablyDialect): Counted {
   const pending: (() => Promise<void>)[] = []
   const hooks: DialectHooks = {
     ...inner.durablyHooks,
-    async batch(queries, waitMs) {
+    async batch(queries, waitMs, sender) {
       messages.push(queries)
       await pending.shift()?.()
-      const results = await inner.durablyHooks.batch?.(queries, waitMs)
+      const results = await inner.durablyHooks.batch?.(queries, waitMs, sender)
       if (results === undefined) throw new Error('This dialect has no batch hook to count.')
       return results
     },

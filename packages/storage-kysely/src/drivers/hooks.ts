@@ -7,6 +7,12 @@ export type Durability = 'safe' | 'fast'
 /** The rows of one statement. */
 export type Rows = readonly Readonly<Record<string, unknown>>[]
 
+/**
+ * Who sends: an `owner` keeps runs going and waits for nobody for long, a `caller` may wait for what others hold, and a
+ * `reader` for a long answer.
+ */
+export type Sender = 'owner' | 'caller' | 'reader'
+
 /** What a bare Kysely dialect hides and durably can use. Every hook is optional. */
 export interface DialectHooks {
   /** The file or URL, for error messages. */
@@ -17,9 +23,10 @@ export interface DialectHooks {
   configure?(settings: { readonly durability: Durability }): void
   /**
    * Executes statements as one atomic write in one message to the database (a single one needs no transaction).
-   * Waits for the connection for `waitMs` at most, then throws `CONNECTION_HELD`, having sent nothing.
+   * Waits for the connection for `waitMs` at most, then throws `CONNECTION_HELD`, having sent nothing; and for locks for
+   * no longer than what is left of it. Where there are several connections, only owners get the last one.
    */
-  batch?(queries: readonly CompiledQuery[], waitMs: number): Promise<readonly Rows[]>
+  batch?(queries: readonly CompiledQuery[], waitMs: number, sender: Sender): Promise<readonly Rows[]>
   /** `null` leaves the error to the general rules. */
   classifyError?(error: unknown): StorageErrorCode | null
   /** Called after SQLITE_BUSY, before anything else is sent. Waits for the connection for `waitMs` at most. */

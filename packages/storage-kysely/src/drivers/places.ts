@@ -1,3 +1,5 @@
+import { connectionHeld } from '../connection-lock'
+
 /** A number of places. Who finds none waits in line. */
 export class Places {
   #free: number
@@ -7,12 +9,25 @@ export class Places {
     this.#free = count
   }
 
-  async take(): Promise<void> {
+  /** Without `waitMs` it waits for as long as it takes; with it, it throws `CONNECTION_HELD` and has taken none. */
+  async take(waitMs?: number): Promise<void> {
     if (this.#free > 0) {
       this.#free -= 1
       return
     }
-    await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    await new Promise<void>((resolve, reject) => {
+      const waiting = this.#waiting
+      const timer = waitMs === undefined ? undefined : setTimeout(giveUp, waitMs)
+      function enter() {
+        clearTimeout(timer)
+        resolve()
+      }
+      function giveUp() {
+        waiting.splice(waiting.indexOf(enter), 1)
+        reject(connectionHeld())
+      }
+      waiting.push(enter)
+    })
   }
 
   giveBack(): void {

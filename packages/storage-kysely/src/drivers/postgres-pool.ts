@@ -3,7 +3,8 @@ import type { CompiledQuery, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { connectionHeld } from '../connection-lock'
 import { noteOfConnecting } from '../driver-errors'
-import type { Rows } from './hooks'
+import { CallerPlaces } from './caller-places'
+import type { Rows, Sender } from './hooks'
 import { keepAwake } from './keep-awake'
 import { asSent, beginOf, needsTransaction } from './postgres-session'
 import { explainedEnd, explainedPooler, explainedStart, isMixedUp } from './connection-trouble'
@@ -34,6 +35,18 @@ export const QUERY_TIMEOUT_MS = 35_000
  */
 const namesOf = new WeakMap<pg.Pool, Map<string, string>>()
 
+/** So do the places. */
+const placesOf = new WeakMap<pg.Pool, CallerPlaces>()
+
+/** What `pg` takes for a pool that does not say. */
+const DEFAULT_MAX = 10
+
+/** How long a statement of the own pool waits for a lock without being told. */
+export const LOCK_TIMEOUT_MS = 5000
+
+/** What a moment before the end of somebody's patience is no matter. */
+const SLACK_MS = 100
+
 /** The connections through which durably sends its own statements. */
 export class PostgresPool {
   readonly #pool: pg.Pool
@@ -41,6 +54,7 @@ export class PostgresPool {
   #prepare: boolean
   readonly #isOwn: boolean
   readonly #names: Map<string, string>
+  readonly #places: CallerPlaces
   readonly #plans = new WeakMap<pg.PoolClient, { readonly ageMs: number; readonly untilMs: number }>()
   /** What each connection is part of: those of one era lead to one server, as far as is known. */
   readonly #eras = new WeakMap<pg.PoolClient, number>()
@@ -55,6 +69,8 @@ export class PostgresPool {
     this.#isOwn = isOwn
     this.#names = namesOf.get(pool) ?? new Map<string, string>()
     namesOf.set(pool, this.#names)
+    this.#places = placesOf.get(pool) ?? new CallerPlaces(pool.options.max ?? DEFAULT_MAX)
+    placesOf.set(pool, this.#places)
     // Without a listener an idle connection that dies takes the process along, and so does one that is in use. A pool of
     // the application can have connections already. Once is enough for all instances on the pool, and one stays: a
     // connection may die after the last of them.
@@ -63,13 +79,28 @@ export class PostgresPool {
   }
 
   /** One statement alone, several in a transaction. */
-  async send(queries: readonly CompiledQuery[], waitMs: number): Promise<readonly Rows[]> {
-    const client = await this.#checkOut(waitMs)
+  async send(queries: readonly CompiledQuery[], waitMs: number, sender: Sender): Promise<readonly Rows[]> {
+    const deadline = performance.now() + waitMs
+    const left = () => Math.max(Math.ceil(deadline - performance.now()), 1)
+    if (sender === 'owner') return this.#sendWithin(queries, left)
+    const giveBack = await this.#places.take(sender, waitMs)
+    try {
+      return await this.#sendWithin(queries, left)
+    } finally {
+      giveBack()
+    }
+  }
+
+  async #sendWithin(queries: readonly CompiledQuery[], left: () => number): Promise<readonly Rows[]> {
+    const client = await this.#checkOut(left())
     let broken: unknown
     try {
       if (this.#prepare) await this.#renewPlans(client)
-      const isAlone = queries.length === 1 && !needsTransaction(client, queries[0]?.sql ?? '')
-      return await (isAlone ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries))
+      const lockMs = left()
+      // Who has waited for a connection must not wait for a lock as long again. A statement alone cannot be told so.
+      const isPatient = lockMs > LOCK_TIMEOUT_MS - SLACK_MS
+      const isAlone = queries.length === 1 && isPatient && !needsTransaction(client, queries[0]?.sql ?? '')
+      return await (isAlone ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries, lockMs))
     } catch (error) {
       if (isBroken(error)) broken = error
       if (isDemoted(error)) this.#leave(client, error)
@@ -94,7 +125,11 @@ export class PostgresPool {
 
   /** For Kysely, which waits for as long as it takes. */
   async lend(): Promise<PostgresPoolClient> {
-    const client = await this.#atTheDoor(() => this.#pool.connect())
+    const giveBack = await this.#places.take('transaction')
+    const client = await this.#atTheDoor(() => this.#pool.connect()).catch((error: unknown) => {
+      giveBack()
+      throw error
+    })
     let broken: unknown
     const query = async (text: string, values: readonly unknown[]) => {
       try {
@@ -105,7 +140,10 @@ export class PostgresPool {
         throw error
       }
     }
-    const release = () => client.release(broken === undefined ? undefined : toError(broken))
+    const release = () => {
+      client.release(broken === undefined ? undefined : toError(broken))
+      giveBack()
+    }
     return { query, release } as unknown as PostgresPoolClient
   }
 
@@ -122,8 +160,8 @@ export class PostgresPool {
     if (this.#isOwn) await keepAwake(this.#pool.end())
   }
 
-  async #sendAtomically(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
-    await client.query(timed({ text: beginOf(client) }))
+  async #sendAtomically(client: pg.PoolClient, queries: readonly CompiledQuery[], lockMs: number): Promise<Rows[]> {
+    await client.query(timed({ text: beginOf(client, lockMs) }))
     try {
       const results = await this.#sendEach(client, queries)
       await client.query(timed({ text: 'commit' }))

@@ -9,8 +9,8 @@ const SETTINGS: readonly (readonly [name: string, value: string])[] = [
 
 const READ_COMMITTED = ['default_transaction_isolation', 'read committed'] as const
 
-/** One message; the settings end with the transaction. */
-const BEGIN_SHARED = 'begin isolation level read committed'
+const BEGIN = 'begin isolation level read committed'
+/** In one message with it; they end with the transaction. */
 const SET_LOCAL = SETTINGS.map(([name, value]) => `; set local ${name} = '${value}'`).join('')
 
 /** Sessions that a pooler lends to others as well: nothing may be left on them. */
@@ -31,15 +31,15 @@ export function isShared(client: PoolClient): boolean {
   return shared.has(client)
 }
 
-/** What begins a transaction of durably's. */
-export function beginOf(client: PoolClient): string {
-  return isShared(client) ? BEGIN_SHARED + SET_LOCAL : BEGIN_SHARED
+/** What begins a transaction of durably's that waits for locks for so long. */
+export function beginOf(client: PoolClient, lockMs: number): string {
+  return `${BEGIN}${isShared(client) ? SET_LOCAL : ''}; set local lock_timeout = ${lockMs}`
 }
 
 /** What Kysely sends, and on a shared session what the transactions of others must not have. */
 export function asSent(client: PoolClient, text: string): string {
   if (!isShared(client) || !/^(begin|start transaction)\b/i.test(text)) return text
-  return (text === 'begin' ? BEGIN_SHARED : text) + SET_LOCAL
+  return (text === 'begin' ? BEGIN : text) + SET_LOCAL
 }
 
 /** A read waits for nobody. Anything else needs the limits of a transaction where the session has none. */

@@ -1,7 +1,6 @@
 import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '@coji/durably-core'
 import {
   type CompiledQuery,
-  type DatabaseConnection,
   type Kysely,
   PostgresAdapter,
   PostgresDriver,
@@ -9,11 +8,11 @@ import {
   PostgresQueryCompiler,
 } from 'kysely'
 import pg from 'pg'
-import type { DialectHooks, DurablyDialect, Rows } from './hooks'
+import type { DialectHooks, DurablyDialect, Rows, Sender } from './hooks'
 import { PostgresListener } from './postgres-listener'
+import { SMALLEST_POOL } from './caller-places'
 import { PostgresPool, QUERY_TIMEOUT_MS } from './postgres-pool'
 import { setUpSession } from './postgres-session'
-import { Places } from './places'
 
 /** How `postgres()` reaches the database: a connection string, or a pool of the application. */
 export type PostgresConfig = PostgresOptions &
@@ -42,9 +41,6 @@ export interface PostgresOptions {
 
 const DEFAULT_MAX = 10
 
-/** Of the pool's connections, those that transactions of the application never get: renewals must not wait for them. */
-const RESERVED = 2
-
 /** Postgres through `pg`: prepared statements, LISTEN and NOTIFY, and errors of connections that nobody else would hear. */
 export function postgres(config: PostgresConfig): DurablyDialect {
   refuseBadConfig(config)
@@ -54,7 +50,8 @@ export function postgres(config: PostgresConfig): DurablyDialect {
   return {
     durablyHooks: hooks(connections, config),
     createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new ReservingDriver(connections, pool.options.max ?? DEFAULT_MAX),
+    // The pool is closed by its owner.
+    createDriver: () => new PostgresDriver({ pool: { connect: () => connections.lend(), end: async () => {} } }),
     createIntrospector: (db: Kysely<unknown>) => new PostgresIntrospector(db),
     createQueryCompiler: () => new PostgresQueryCompiler(),
   }
@@ -92,8 +89,8 @@ function refuseBadSchema(schema: unknown): void {
 }
 
 function ownPool({ connectionString, max = DEFAULT_MAX }: { connectionString: string; max?: number }): pg.Pool {
-  if (!Number.isSafeInteger(max) || max <= RESERVED) {
-    throw new InvalidOptionError(`max must be an integer of at least ${RESERVED + 1}, not ${max}.`)
+  if (!Number.isSafeInteger(max) || max < SMALLEST_POOL) {
+    throw new InvalidOptionError(`max must be an integer of at least ${SMALLEST_POOL}, not ${max}.`)
   }
   return new pg.Pool({
     connectionString,
@@ -116,8 +113,8 @@ function hooks(connections: PostgresPool, config: PostgresConfig): DialectHooks 
   return {
     location: null,
     schema: config.schema ?? null,
-    batch: (queries: readonly CompiledQuery[], waitMs: number): Promise<readonly Rows[]> =>
-      connections.send(queries, waitMs),
+    batch: (queries: readonly CompiledQuery[], waitMs: number, sender: Sender): Promise<readonly Rows[]> =>
+      connections.send(queries, waitMs, sender),
     ...(config.listen !== false && {
       notifications: {
         async send(channel, payload) {
@@ -131,34 +128,5 @@ function hooks(connections: PostgresPool, config: PostgresConfig): DialectHooks 
       },
     }),
     close: () => connections.close(),
-  }
-}
-
-/** Kysely's own driver, kept from taking the connections that durably needs to keep its leases. */
-class ReservingDriver extends PostgresDriver {
-  readonly #places: Places
-
-  constructor(connections: PostgresPool, max: number) {
-    // The pool is closed by its owner.
-    super({ pool: { connect: () => connections.lend(), end: async () => {} } })
-    this.#places = new Places(Math.max(max - RESERVED, 1))
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    await this.#places.take()
-    try {
-      return await super.acquireConnection()
-    } catch (error) {
-      this.#places.giveBack()
-      throw error
-    }
-  }
-
-  override async releaseConnection(connection: Parameters<PostgresDriver['releaseConnection']>[0]): Promise<void> {
-    try {
-      await super.releaseConnection(connection)
-    } finally {
-      this.#places.giveBack()
-    }
   }
 }

@@ -46,7 +46,9 @@ async function createChildren(storage: KyselyStorage, run: RunRecord, keys: read
   const steps = keys.map((key) => {
     return newStep({ name: key, child: newRun({ jobName: 'child', idempotencyKey: key, parentRunId: run.id }) })
   })
-  const [answer] = await storage.commit([newCommit(run, { steps })])
+  const send = async () => (await storage.commit([newCommit(run, { steps })]))[0]
+  let answer = await send()
+  while (answer?.kept === false && answer.isBusy === true) answer = await send()
   if (answer?.kept !== true) throw new Error('The commit was not kept.')
   return new Map(keys.map((key, index) => [key, answer.children[index]]))
 }

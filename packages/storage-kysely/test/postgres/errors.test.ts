@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { sql } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
@@ -98,42 +98,54 @@ describe('errors of Postgres', () => {
     const { storage } = onPool('-c statement_timeout=2000')
     const run = await startRun(storage)
     await withLocked(run.id, async () => {
-      await expect(storage.commit([newCommit(run, { steps: [newStep()] })])).rejects.toMatchObject({
-        code: 'STORAGE_UNAVAILABLE',
-      })
+      await expect(storage.command(cancelOf(run.id))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
     })
     expect(await storage.commit([newCommit(run, { steps: [newStep()] })])).toMatchObject([{ kept: true }])
   })
 
-  it('a lock that is held too long, waited for again and again', async () => {
+  it('a lock that is held too long, waited for as long as patience lasts', async () => {
     const { storage } = onPool('-c lock_timeout=20')
     const run = await startRun(storage)
-    let commit: Promise<unknown> = Promise.resolve()
+    let cancel: Promise<unknown> = Promise.resolve()
     await withLocked(run.id, async () => {
-      commit = storage.commit([newCommit(run, { steps: [newStep()] })])
+      cancel = storage.command(cancelOf(run.id))
+      await expect.poll(waiting, { interval: 2 }).toHaveLength(1)
       await delay(100)
     })
-    expect(await commit).toMatchObject([{ kept: true }])
+    expect(await cancel).toMatchObject({ applied: true })
+  })
+
+  it('a lock is waited for no longer than what is left after the wait for a connection', async () => {
+    const { pool } = onPool()
+    const connections = new PostgresPool({ pool, prepare: false, isOwn: false })
+    const query = sql`select current_setting('lock_timeout') as it`.compile(new Kysely({ dialect: postgres({ pool }) }))
+    for (const queries of [[query], [query, query]]) {
+      const [[row] = []] = await connections.send(queries, 2000, 'caller')
+      expect(String(row?.['it'])).toMatch(/^(2s|1\d\d\dms|\d{1,3}ms)$/)
+    }
   })
 
   it('a deadlock with the application is tried again', async () => {
     const { storage } = onPool('-c deadlock_timeout=200')
-    const [a, b] = [await startRun(storage), await startRun(storage)]
+    const a = await startRun(storage)
+    const b = newRun({ parentRunId: a.id })
+    await storage.enqueue([b])
     const app = new pg.Client(database.url)
     await app.connect()
     await app.query(`set deadlock_timeout = '10s'; begin`)
     await app.query('select 1 from durably_runs where id = $1 for update', [b.id])
     let isDone = false
-    const commit = storage.commit([a, b].map((run) => newCommit(run))).finally(() => (isDone = true))
+    // Its parent hears of its end, so both rows are locked.
+    const cancel = storage.command(cancelOf(b.id)).finally(() => (isDone = true))
     await expect.poll(waiting, { interval: 2 }).toHaveLength(1)
     const locked = await watch.query('select 1 from durably_runs where id = $1 for update skip locked', [a.id])
     expect(locked).toEqual([])
     await app.query('select 1 from durably_runs where id = $1 for update', [a.id])
-    // The application has both rows, so the commit was the victim.
+    // The application has both rows, so the command was the victim.
     expect(isDone).toBe(false)
     await app.query('commit')
     await app.end()
-    expect(await commit).toMatchObject([{ kept: true }, { kept: true }])
+    expect(await cancel).toMatchObject({ applied: true })
   })
 
   it('a constraint that is violated', async () => {
@@ -182,6 +194,10 @@ async function createGuest(): Promise<void> {
   await watch.query('drop role if exists durably_guest; create role durably_guest login')
 }
 
+function cancelOf(runId: string) {
+  return { kind: 'cancel', runId, events: { cancelled: [], requested: [] } } as const
+}
+
 /** As long as somebody else has its row. */
 async function withLocked(runId: string, use: () => Promise<void>): Promise<void> {
   const holder = new pg.Client(database.url)
@@ -211,9 +227,7 @@ describe('a connection that is killed', () => {
     const { storage, pool } = connect()
     const run = await startRun(storage)
     await withLocked(run.id, async () => {
-      const child = newRun({ parentRunId: run.id, jobName: 'other' })
-      const commit = storage.commit([newCommit(run, { steps: [newStep({ child })] })])
-      const failed = expect(commit).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
+      const failed = expect(storage.command(cancelOf(run.id))).rejects.toMatchObject({ code: 'STORAGE_UNAVAILABLE' })
       await expect.poll(waiting, { interval: 2 }).toHaveLength(1)
       await kill(`pid in (select pid from pg_locks where not granted)`)
       await failed

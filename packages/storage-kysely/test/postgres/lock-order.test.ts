@@ -1,17 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { RunRecord } from '@coji/durably-core'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresUrl } from '../../../../test/postgres'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
 import { COMPLETE, newCommit, newRun, newStep } from '../builders'
 import { Watch } from './orders'
+import { waitLong } from './session'
 
 /** Where the order of texts is not that of their bytes. */
 const NAME = `durably_test_${randomUUID().replaceAll('-', '')}`
 let server: Watch
 let watch: Watch
 let storage: KyselyStorage
+let pool: pg.Pool
 
 beforeAll(async () => {
   const url = new URL(await postgresUrl())
@@ -21,12 +24,14 @@ beforeAll(async () => {
   )
   url.pathname = `/${NAME}`
   watch = await Watch.open(url.href)
-  storage = createKyselyStorage({ dialect: postgres({ connectionString: url.href, listen: false }) })
+  pool = new pg.Pool({ connectionString: url.href }).on('connect', waitLong)
+  storage = createKyselyStorage({ dialect: postgres({ pool, listen: false }) })
   await storage.migrate()
 })
 
 afterAll(async () => {
   await storage.close()
+  await pool.end()
   await watch.end()
   await server.query(`drop database ${NAME} with (force)`)
   await server.end()

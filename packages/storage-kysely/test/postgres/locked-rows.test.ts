@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
-import { claim, leaseOf, newRun, RECOVER_ALL } from '../builders'
+import { claim, COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL } from '../builders'
 
 let database: PostgresDatabase
 let storage: KyselyStorage
@@ -60,4 +60,45 @@ it('recovers what nobody holds', async () => {
         .sort(),
     )
   })
+})
+
+const BUSY = { kept: false, isBusy: true }
+
+it('commits what nobody holds, and says of the rest that it is busy', async () => {
+  await threeRuns(async (runs) => {
+    const stale = runs.slice(2).map((run) => ({ ...newCommit(run), lease: { ...leaseOf(run), token: 'another' } }))
+    const commits = [...runs.slice(0, 2).map((run) => newCommit(run, { steps: [newStep()] })), ...stale]
+    expect(await storage.commit(commits)).toMatchObject([BUSY, { kept: true }, { kept: false }])
+    expect((await storage.commit(stale))[0]).toEqual({ kept: false })
+    const [held] = commits
+    if (held === undefined) throw new Error('There is one.')
+    expect(await storage.commit([held])).toEqual([BUSY])
+    await somebody.query('rollback')
+    expect(await storage.commit([held])).toMatchObject([{ kept: true }])
+  })
+})
+
+it('a run that creates others is busy as well, and nothing of it is left', async () => {
+  await threeRuns(async ([held]) => {
+    if (held === undefined) throw new Error('There is one.')
+    const child = newRun({ jobName: 'child', parentRunId: held.id })
+    expect(await storage.commit([newCommit(held, { steps: [newStep({ child })] })])).toEqual([BUSY])
+    expect(await storage.getRun(child.id)).toBe(null)
+  })
+})
+
+it('a run that ends is as busy as the one that waits for it', async () => {
+  const [parent, free] = [newRun({ jobName: 'parent' }), newRun()]
+  const child = newRun({ parentRunId: parent.id })
+  await storage.enqueue([parent, child, free])
+  const commits = (await claim(storage, 20))
+    .filter(({ id }) => [child.id, free.id].includes(id))
+    .map((run) => newCommit(run, { outcome: COMPLETE }))
+  await somebody.query('begin')
+  await somebody.query('select 1 from durably_runs where id = $1 for update', [parent.id])
+  const answers = await storage.commit(commits)
+  const busy = commits.filter((_commit, index) => answers[index]?.kept !== true)
+  expect(busy.map(({ lease }) => lease.runId)).toEqual([child.id])
+  await somebody.query('rollback')
+  expect(await storage.commit(busy)).toMatchObject([{ kept: true }])
 })

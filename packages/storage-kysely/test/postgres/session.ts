@@ -110,7 +110,7 @@ export class Session {
     const send = client.query.bind(client) as (query: Query, values?: unknown) => Promise<unknown>
     const { processID: pid } = client as unknown as { readonly processID: number }
     const query = (given: Query, values?: unknown) => {
-      const text = this.#mutate(typeof given === 'string' ? given : given.text)
+      const text = waitingLong(this.#mutate(typeof given === 'string' ? given : given.text))
       const own = typeof given === 'string' ? text : { ...given, text }
       const note = (error: { readonly code?: string }) => {
         this.errors.push(error.code ?? String(error))
@@ -120,6 +120,19 @@ export class Session {
     }
     Object.assign(client, { query })
   }
+}
+
+/** A turn of somebody else takes longer than a commit waits, and it is the waiting that is looked at. */
+function waitingLong(text: string): string {
+  return text.replace("set_config('lock_timeout', '50ms', true)", "set_config('lock_timeout', '1min', true)")
+}
+
+/** Has a new client of a pool send its statements so. */
+export function waitLong(client: pg.PoolClient): void {
+  const send = client.query.bind(client) as (query: Query, values?: unknown) => Promise<unknown>
+  const query = (given: Query, values?: unknown) =>
+    send(typeof given === 'string' ? waitingLong(given) : { ...given, text: waitingLong(given.text) }, values)
+  Object.assign(client, { query })
 }
 
 type Query = string | { readonly text: string }

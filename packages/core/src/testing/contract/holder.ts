@@ -28,9 +28,12 @@ export class Holder {
     return runCommit({ lease: this.lease, commitNo: this.#commitNo + 1 }, over)
   }
 
-  /** Sends the commit, whatever comes of it. */
+  /** Sends the commit, whatever comes of it, until that is decided. */
   async send(commit: RunCommit): Promise<CommitAnswer> {
-    return itemAt(await this.#kit.storage.commit([commit]), 0, 'answers of commit')
+    for (;;) {
+      const answer = itemAt(await this.#kit.storage.commit([commit]), 0, 'answers of commit')
+      if (answer.kept || answer.isBusy !== true) return answer
+    }
   }
 
   /** A commit that must be kept. */
