@@ -196,9 +196,18 @@ describe('cancelling a run in progress elsewhere', () => {
     expect(await durably.getSteps(run.id)).toMatchObject([{ name: 'first', status: 'completed' }])
   })
 
-  it('is seen at the next renewal', async () => {
+  it('is heard at once where the storage tells of it', async () => {
+    const { run, now } = await bench.perform((ctx) => ctx.run('slow', ({ signal }) => aborted(signal)))
+    await bench.open().cancel(run.id)
+    await settled()
+    expect(await now()).toMatchObject({ status: 'cancelled' })
+  })
+
+  it('is seen at the next renewal otherwise', async () => {
+    const { watch: _, ...storage } = bench.storage
     const { run, now } = await bench.perform((ctx) => ctx.run('slow', ({ signal }) => aborted(signal)), {
       heartbeatInterval: 2000,
+      storage,
     })
     await bench.open().cancel(run.id)
     await bench.clock.advance(1999)

@@ -87,8 +87,14 @@ export interface TransactionStorage<Trx = unknown> {
   run<T>(body: (trx: Trx) => Promise<T>): Promise<T>
 }
 
-/** `runs`: something became due. `run`: this run changed. Hints may be lost or doubled. */
-export type Hint = { readonly kind: 'runs' } | { readonly kind: 'run'; readonly runId: string }
+/**
+ * `runs`: something became due. `run`: this run changed. `cancel`: somebody wants this running run cancelled, which its
+ * holder learns from its next renewal. Hints may be lost or doubled.
+ */
+export type Hint =
+  | { readonly kind: 'runs' }
+  | { readonly kind: 'run'; readonly runId: string }
+  | { readonly kind: 'cancel'; readonly runId: string }
 
 /** Hints that something changed. */
 export interface WatchStorage {

@@ -257,6 +257,7 @@ function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(
     if (hint.kind === 'run') tails.noteChanged(hint.runId)
     // Of runs in our own hands our own events tell.
     if (hint.kind === 'run' && !worker.holds(hint.runId)) waits.look(hint.runId)
+    if (hint.kind === 'cancel' && worker.holds(hint.runId)) worker.lookNow()
     // A trigger of our own wakes the worker itself, once its event is out.
     if (hint.kind === 'runs' && triggering === 0) worker.wake()
   })

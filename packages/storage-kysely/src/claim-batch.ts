@@ -12,14 +12,16 @@ const MAX_MISSES = 5
 const LONGEST_PAUSE_MS = 20
 
 /** For Postgres: one statement claims as many runs as are wanted, and passes over what others are claiming just now. */
-export function createClaimBatch(context: SqlContext): Claim {
+export function createClaimBatch(context: SqlContext, onMore: () => void): Claim {
   const take = takeStatement(context)
+  let place = BEFORE_ALL_KEYS
 
   async function takeSome(executor: Executor, params: ClaimParams, claimed: readonly RunRecord[]) {
     const { workerId, claimToken, leaseMs, jobs, events } = params
     const limit = params.limit - claimed.length
     const query = take.bind({
       ...{ workerId, claimToken, leaseMs, limit },
+      ...{ fromTenant: place.tenant, fromKey: place.key },
       jobs: JSON.stringify(jobs),
       events: JSON.stringify(events.map(({ type, payload }, index) => [index + 1, type, payload])),
       eventCount: events.length,
@@ -27,7 +29,10 @@ export function createClaimBatch(context: SqlContext): Claim {
     })
     const [rows = []] = await executor.write([query])
     const [first = {}] = rows
+    const isAtEnd = Number(first['walked']) < KEYS_AT_ONCE
+    place = isAtEnd ? BEFORE_ALL_KEYS : { tenant: String(first['last_tenant']), key: String(first['last_key']) }
     return {
+      isAtEnd,
       runs: rows.filter((row) => row['id'] !== null).map(toRun),
       isContended: first['is_contended'] === true,
       hasPassedOver: first['has_passed_over'] === true,
@@ -37,13 +42,23 @@ export function createClaimBatch(context: SqlContext): Claim {
   return async function claim(executor, params) {
     const claimed: RunRecord[] = []
     let misses = 0
+    let isWholeRound = place === BEFORE_ALL_KEYS
     while (claimed.length < params.limit) {
       try {
-        const { runs, isContended, hasPassedOver } = await takeSome(executor, params, claimed)
+        const { runs, isContended, hasPassedOver, isAtEnd } = await takeSome(executor, params, claimed)
         claimed.push(...runs)
         // They stood in the way of others, and do not any more: their key is taken now, or the one suspect.
         if (runs.length > 0 && hasPassedOver) continue
-        if (!isContended) break
+        if (!isContended) {
+          if (isAtEnd && isWholeRound) break
+          // Who waits for what was found need not wait for what may come behind it.
+          if (claimed.length > 0) {
+            if (claimed.length < params.limit) onMore()
+            break
+          }
+          isWholeRound ||= isAtEnd
+          continue
+        }
       } catch (error) {
         if (!isConstraintError(error) || misses === MAX_MISSES) throw error
       }
@@ -55,7 +70,12 @@ export function createClaimBatch(context: SqlContext): Claim {
   }
 }
 
-type BatchName = TakeName | 'jobs' | 'events' | 'limit' | 'holdsSuspect'
+/** How many keys one statement goes through; the next goes on with the last of them, and at the end begins anew. */
+const KEYS_AT_ONCE = 64
+
+const BEFORE_ALL_KEYS = { tenant: '', key: '' }
+
+type BatchName = TakeName | 'jobs' | 'events' | 'limit' | 'holdsSuspect' | 'fromTenant' | 'fromKey'
 type Parameter = (name: BatchName) => Sql
 
 /** How many runs with a key are looked at in order, beyond those that are wanted, before the keys are gone through. */
@@ -78,7 +98,9 @@ function takeStatement(context: SqlContext) {
       select t.*, ${runColumns(context, 'c')}
       from (select exists (select 1 from tried where not is_mine)
           or (select count(*) from claimed) < (select count(*) from placed) as is_contended,
-        (select count(*) from picked) > (select count(*) from placed) as has_passed_over) as t
+        (select count(*) from picked) > (select count(*) from placed) as has_passed_over,
+        (select count(*) from keys) as walked, last.tenant as last_tenant, last.key as last_key
+        from (select true) as one left join (select tenant, key from keys order by nth desc limit 1) as last on true) as t
       left join claimed as c on true`
   })
 }
@@ -106,7 +128,8 @@ function columnsOf(alias: string): Sql {
  * table does not matter: its statistics lag behind a queue that fills.
  *
  * The due runs in order: without a key from the index on order; with a key from the first few of theirs, and if those
- * are blocked, from the front of each key, so that a busy key costs the same however many runs wait for it.
+ * are blocked, from the front of so many keys behind the place where the last statement ended, so that a busy key costs
+ * the same however many runs wait for it, and however many keys do.
  */
 function candidates(context: SqlContext, p: Parameter): Sql[] {
   const { tables, dialect, fences } = context
@@ -130,10 +153,12 @@ function candidates(context: SqlContext, p: Parameter): Sql[] {
     sql`blocked as materialized (
       select count(*) = ${p('limit')} + ${sql.lit(FRONT)} and count(*) filter (where is_free) < ${p('limit')} as is_so
       from front)`,
-    sql`keys (tenant, key) as (
-      select * from ${nextKey(sql`(select is_so from blocked)`)} as first
-      union all select n.* from keys as k
-        cross join lateral ${nextKey(sql`(r.tenant, r.concurrency_key) > (k.tenant, k.key)`)} as n)`,
+    sql`keys (tenant, key, nth) as (
+      select first.*, 1 from ${nextKey(sql`(select is_so from blocked)
+        and (r.tenant, r.concurrency_key) >= (${p('fromTenant')}, ${p('fromKey')})`)} as first
+      union all select n.*, k.nth + 1 from keys as k
+        cross join lateral ${nextKey(sql`(r.tenant, r.concurrency_key) > (k.tenant, k.key)`)} as n
+        where k.nth < ${sql.lit(KEYS_AT_ONCE)})`,
     sql`found as (
       select ${columnsOf('front')} from front where is_free
       union all select ${columnsOf('h')} from keys as k
@@ -142,9 +167,10 @@ function candidates(context: SqlContext, p: Parameter): Sql[] {
         cross join lateral (select ${columnsOf('r')} from ${tables.runs} as r
           where ${isOfKey} and r.concurrency_slot is null and ${slotsTaken(context, 'first')} < first.concurrency_limit
           order by ${ORDER} limit ${p('limit')}) as h
-      union all select ${columnsOf('r')} from (
-          select r.*, r.ctid from ${tables.runs} as r where r.concurrency_slot is not null offset 0) as r
-        where (select is_so from blocked) and ${due})`,
+      union all select ${columnsOf('r')} from keys as k cross join lateral (
+          select r.*, r.ctid from ${tables.runs} as r
+          where r.concurrency_slot is not null and r.tenant = k.tenant and r.concurrency_key = k.key offset 0) as r
+        where ${due})`,
     sql`keyed as materialized (
       select r.* from (
         select r.id from (select distinct on (id) * from found) as r order by ${ORDER} limit ${p('limit')} + ${sql.lit(FRONT)}) as f

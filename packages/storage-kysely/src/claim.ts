@@ -9,8 +9,9 @@ import { list, runsBy, type Sql, type SqlContext, statement } from './statement'
 /** Claims due runs, in order. */
 export type Claim = (executor: Executor, params: ClaimParams) => Promise<readonly RunRecord[]>
 
-export function createClaim(context: SqlContext): Claim {
-  const take = context.dialect.name === 'sqlite' ? createClaimOneByOne(context) : createClaimBatch(context)
+/** `onMore` hears when a claim that has found something has not looked everywhere. */
+export function createClaim(context: SqlContext, onMore: () => void): Claim {
+  const take = context.dialect.name === 'sqlite' ? createClaimOneByOne(context) : createClaimBatch(context, onMore)
   const find = statement<'claimToken'>(
     context,
     (p) => sql`select ${runColumns(context)} from ${runsBy(context, 'running')}

@@ -115,7 +115,12 @@ function createSendGrouped(context: SqlContext) {
     for (const [index, commit] of grouped.entries()) answers.set(commit, found[index] ?? null)
     for (const commit of commits) {
       if (answers.has(commit)) continue
-      const [answer = null] = await unlessBusy([commit], async () => [await lists.sendOne(impatient, commit)])
+      const before = group.get(commit.lease.runId)
+      // It comes after one that is still to come.
+      const isTooEarly = before !== undefined && answers.get(before) === BUSY
+      const [answer = null] = isTooEarly
+        ? [BUSY]
+        : await unlessBusy([commit], async () => [await lists.sendOne(impatient, commit)])
       answers.set(commit, answer)
     }
     return commits.map((commit) => answers.get(commit) ?? null)

@@ -169,7 +169,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   const reads = createReads(context)
   const enqueuer = createEnqueue(context)
   const commits = createCommit(context, enqueuer.findConflict)
-  const claim = createClaim(context)
+  const claim = createClaim(context, () => watchers.tell({ kind: 'runs' }))
   const renew = createRenew(context)
   const recover = createRecover(context, monotonic)
   const command = createCommand(context, reads)
@@ -198,7 +198,11 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     renew: (leases, leaseMs) => renew(executor, leases, leaseMs),
     recover: async (params) =>
       told.due(await passed(() => recover(executor, params)), (runs) => runs.map(({ id }) => id)),
-    command: async (order) => told.due(await passed(() => command(executor.callers, order)), () => [order.runId]),
+    async command(order) {
+      const answer = await passed(() => command(executor.callers, order))
+      if (order.kind === 'cancel' && answer.applied && answer.run.status === 'running') watchers.noteCancel(order.runId)
+      return told.due(answer, () => [order.runId])
+    },
     purge: (params) => passed(() => purge(executor.callers, params)),
     getRun: (runId, scope) => reads.getRun(executor, runId, scope),
     getRuns(query) {

@@ -31,6 +31,11 @@ export class Watchers implements WatchStorage {
     this.#note({ kind: 'runs' })
   }
 
+  /** Somebody wants a running run cancelled. */
+  noteCancel(runId: string): void {
+    this.#note({ kind: 'cancel', runId })
+  }
+
   noteChanged(runIds: Iterable<string>): void {
     if (this.#listeners.size === 0 && this.#beyond === null) return
     for (const runId of new Set(runIds)) this.#note({ kind: 'run', runId })

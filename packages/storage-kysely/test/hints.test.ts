@@ -4,7 +4,7 @@ import { HintRelay } from '../src/hints'
 import { Watchers } from '../src/watch'
 
 const SECOND_MS = 1000
-const MOST_A_SECOND = 20
+const MOST_A_SECOND = 21
 const NOTIFICATION_BYTES = 8000
 
 beforeEach(() => {
@@ -31,6 +31,21 @@ function openRelay() {
   const messages = () => sent.map((payload) => JSON.parse(payload) as { due: boolean; runs: readonly string[] })
   return { relay, watchers, sent, messages }
 }
+
+it('the first after a rest goes at once, what follows soon gathers', async () => {
+  const { watchers, messages } = openRelay()
+  for (const runId of ['one', 'two', 'three']) {
+    watchers.noteChanged([runId])
+    watchers.noteDue()
+    await vi.advanceTimersByTimeAsync(0)
+  }
+  expect(messages()).toMatchObject([{ due: true, runs: ['one'] }])
+  await vi.advanceTimersByTimeAsync(100)
+  expect(messages().slice(1)).toMatchObject([{ due: true, runs: ['two', 'three'] }])
+  watchers.noteCancel('four')
+  await vi.advanceTimersByTimeAsync(0)
+  expect(messages().at(-1)).toMatchObject({ due: false, runs: [], cancels: ['four'] })
+})
 
 it('a thousand writes in a second cost twenty notifications at most, and each fits', async () => {
   const { watchers, sent, messages } = openRelay()

@@ -46,9 +46,12 @@ function isParked({ rules }: Memory, { record }: RunEntry, transition: 'unpark' 
 }
 
 function cancel(memory: Memory, entry: RunEntry, { events }: Order<'cancel'>): RunRecord | null {
-  const { table, clock } = memory
+  const { table, clock, hints } = memory
   const cancelRequestedAt = entry.record.cancelRequestedAt ?? clock.now()
-  if (isIn(memory, entry, 'requestCancel')) return table.change(entry, { cancelRequestedAt }, events.requested)
+  if (isIn(memory, entry, 'requestCancel')) {
+    hints.noteCancel(entry.record.id)
+    return table.change(entry, { cancelRequestedAt }, events.requested)
+  }
   if (!isIn(memory, entry, 'cancel')) return null
   return table.change(entry, { ...asCancelled(memory, entry), cancelRequestedAt }, events.cancelled)
 }

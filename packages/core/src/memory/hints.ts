@@ -5,6 +5,7 @@ import type { Hint, WatchStorage } from '../storage'
 export class Hints implements WatchStorage {
   readonly #listeners = new Set<(hint: Hint) => void>()
   readonly #changed = new Set<string>()
+  readonly #cancels = new Set<string>()
   #runsDue = false
 
   subscribe(listener: (hint: Hint) => void): () => void {
@@ -18,6 +19,10 @@ export class Hints implements WatchStorage {
     if (this.#listeners.size > 0) this.#changed.add(runId)
   }
 
+  noteCancel(runId: string): void {
+    if (this.#listeners.size > 0) this.#cancels.add(runId)
+  }
+
   noteDue(): void {
     this.#runsDue = true
   }
@@ -25,7 +30,9 @@ export class Hints implements WatchStorage {
   flush(): void {
     if (this.#changed.size === 0 && !this.#runsDue) return
     const hints: Hint[] = [...this.#changed].map((runId) => ({ kind: 'run', runId }))
+    for (const runId of this.#cancels) hints.push({ kind: 'cancel', runId })
     if (this.#runsDue) hints.push({ kind: 'runs' })
+    this.#cancels.clear()
     this.#changed.clear()
     this.#runsDue = false
     for (const hint of hints) for (const listener of this.#listeners) tell(listener, hint)

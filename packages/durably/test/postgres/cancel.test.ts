@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { reportSuite } from '../../../../test/report'
 import type { DurablyEvent, JobContext, SqlDurably } from '../../src/index'
 import { withLogPersistence } from '../../src/plugins'
 import { newPlace } from './kit'
@@ -60,7 +61,7 @@ describe('cancel() on another instance than that which executes', () => {
   it('is learned of at the next commit, without waiting for a renewal', async () => {
     const place = await newPlace()
     // The first renewal would come too late for this test.
-    const owner = place.open({ heartbeatInterval: 1_800_000, staleThreshold: 3_600_000 })
+    const owner = place.open({ heartbeatInterval: 1_800_000, staleThreshold: 3_600_000, listen: false })
     const api = place.open()
     let goOn = () => {}
     const gate = new Promise<void>((resolve) => {
@@ -85,6 +86,35 @@ describe('cancel() on another instance than that which executes', () => {
     expect(signals).toMatchObject([{ reason: 'cancelled' }])
     expect(ran).toEqual([])
     expect(await api.getSteps(id)).toMatchObject([{ name: 'first', status: 'completed' }])
+  })
+
+  it('is heard at once by the holder, who neither commits nor renews meanwhile', async () => {
+    const place = await newPlace()
+    const owner = place.open({ heartbeatInterval: 1_800_000, staleThreshold: 3_600_000 })
+    const api = place.open()
+    const job = owner.defineJob({ name: 'job', input: z.object({}) }, async (ctx) => {
+      await ctx.run('long', ({ signal }) => {
+        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      })
+    })
+    owner.start()
+    await expect.poll(() => place.listeners()).toHaveLength(1)
+    const latencies: number[] = []
+    for (let sample = 0; sample < 10; sample++) {
+      const started = next(owner, 'run:start')
+      const { id } = await job.trigger({})
+      await started
+      const ended = next(owner, 'run:cancel')
+      const askedAt = performance.now()
+      await api.cancel(id)
+      await ended
+      latencies.push(performance.now() - askedAt)
+      expect(await statusOf(api, id)).toBe('cancelled')
+      // Until what there was to tell of this one is told.
+      await new Promise((resolve) => setTimeout(resolve, 60))
+    }
+    const medianMs = (latencies.sort((a, b) => a - b)[5] ?? Number.NaN).toFixed(1)
+    reportSuite({ suite: 'from cancel() to the end in another process', samples: 10, medianMs })
   })
 
   it('ends a run at once that nobody holds: due, delayed, waiting for a signal', async () => {

@@ -3,6 +3,8 @@ import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { PATIENCE_MS } from '../../../../test/pace'
+import { reportSuite } from '../../../../test/report'
+import { scaled } from '../../../../test/scale'
 import type { SqlDurably } from '../../src/index'
 import { withLogPersistence } from '../../src/plugins'
 import { openOn } from '../databases'
@@ -36,7 +38,28 @@ async function openBoth(place: Place) {
   return { api, worker, greet, completed, isDone }
 }
 
+const SAMPLES = scaled({ quick: 40, full: 400 })
+
 describe('two instances on one Postgres', () => {
+  it('a trigger in one begins in the other within milliseconds', async () => {
+    const { greet, worker, isDone } = await openBoth(await newPlace())
+    let begunAt = 0
+    worker.on('run:start', () => {
+      begunAt = performance.now()
+    })
+    const latencies: number[] = []
+    for (let sample = 0; sample < SAMPLES; sample++) {
+      const askedAt = performance.now()
+      await isDone((await greet.trigger({ who: 'ada' })).id)
+      latencies.push(begunAt - askedAt)
+      // Until what its end had to tell is told.
+      await new Promise((resolve) => setTimeout(resolve, 60))
+    }
+    latencies.sort((a, b) => a - b)
+    const at = (part: number) => (latencies[Math.floor(latencies.length * part)] ?? Number.NaN).toFixed(1)
+    reportSuite({ suite: 'from trigger to another process', samples: SAMPLES, medianMs: at(0.5), p90Ms: at(0.9) })
+  })
+
   it('a trigger in one wakes the worker of the other at once', async () => {
     const { greet, isDone } = await openBoth(await newPlace())
     for (const who of ['ada', 'grace']) await isDone((await greet.trigger({ who })).id)

@@ -39,3 +39,16 @@ it('claims as much behind a hundred runs of one key', async () => {
   await storage.enqueue([...ofKey('a', 2, 100), ...ofKey('b', 1, 2), newRun()])
   expect(await keysOf(4)).toEqual(['a', 'a', 'b', null])
 })
+
+it('finds what is free behind many keys that are busy, from whatever place it goes on', async () => {
+  const keys = Array.from({ length: 150 }, (_, n) => `key ${String(n).padStart(3, '0')}`)
+  await storage.enqueue(keys.flatMap((key) => ofKey(key, 1, 2)))
+  const claimed: (string | null)[] = []
+  for (let left = keys.length - 1; left > 0; left -= 1) claimed.push(...(await keysOf(1)))
+  expect(new Set(claimed).size).toBe(149)
+  const free = keys.filter((key) => !claimed.includes(key))
+  expect(await keysOf(1)).toEqual(free)
+  expect(await keysOf(10)).toEqual([])
+  await storage.enqueue(ofKey('', 1, 1))
+  expect(await keysOf(10)).toEqual([''])
+})

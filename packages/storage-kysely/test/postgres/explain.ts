@@ -11,6 +11,7 @@ interface PlanNode {
   readonly 'Index Name'?: string
   readonly 'Relation Name'?: string
   readonly 'Actual Loops': number
+  readonly 'Total Cost': number
   readonly 'Shared Hit Blocks': number
   readonly 'Shared Read Blocks': number
   readonly Plans?: readonly PlanNode[]
@@ -21,6 +22,8 @@ export interface Explained {
   readonly accesses: readonly string[]
   readonly buffers: number
   readonly ms: number
+  /** Of the dearest statement, as the planner believes. */
+  readonly cost: number
 }
 
 /** A storage on a database of its own whose statements can be looked at without happening. */
@@ -63,6 +66,7 @@ export async function explainBench(): Promise<ExplainBench> {
           accesses: plans.flatMap(({ accesses }) => accesses),
           buffers: plans.reduce((sum, { buffers }) => sum + buffers, 0),
           ms: plans.reduce((sum, { ms }) => sum + ms, 0),
+          cost: Math.max(...plans.map(({ cost }) => cost)),
         }
       } finally {
         await client.query('rollback')
@@ -83,7 +87,8 @@ async function explainOne(client: pg.Client, { sql, parameters }: CompiledQuery)
   const plan = rows[0]?.['QUERY PLAN'][0]
   if (plan === undefined) throw new Error('Postgres gave no plan.')
   const { Plan: root, 'Execution Time': ms } = plan
-  return { accesses: accessesOf(root), buffers: root['Shared Hit Blocks'] + root['Shared Read Blocks'], ms }
+  const buffers = root['Shared Hit Blocks'] + root['Shared Read Blocks']
+  return { accesses: accessesOf(root), buffers, ms, cost: root['Total Cost'] }
 }
 
 function accessesOf(node: PlanNode): string[] {

@@ -11,6 +11,9 @@ const WAITING = 20_000
 const BLOCKED = 50_000
 const DUE = 1000
 
+/** What a plan must cost for Postgres to compile it, if nobody has set it lower. */
+const JIT_ABOVE_COST = 100_000
+
 const EVENT = { type: 'step:complete', payload: '{}' }
 
 function claimOf(limit: number, change: object = {}) {
@@ -176,7 +179,39 @@ const keyed = insert({
   },
 })
 
+/** Two runs of each of so many keys. */
+const manyKeys = (count: number) =>
+  insert({
+    prefix: `${count}`,
+    count: 2 * count,
+    columns: {
+      status: `'pending'`,
+      concurrency_key: `'key ${count} ' || (i / 2)`,
+      available_at: `now() - interval '1 hour' + i * interval '1 ms'`,
+    },
+  })
+
 describe('what a claim costs', () => {
+  it('is bounded behind a busy key, however many keys wait, busy themselves or not', async () => {
+    const bench = await benchWith(blocked, holder, manyKeys(50))
+    const few = await buffersOf(bench)
+    await bench.execute(manyKeys(5000))
+    await bench.execute('vacuum analyze')
+    const many = await buffersOf(bench)
+    const { ms } = await bench.explain(claimOf(10))
+    const claimed = new Set((await claimOf(10)(bench.storage)).map(({ id }) => id))
+    for (let n = 0; n < 4; n++) for (const { id } of await claimOf(10)(bench.storage)) claimed.add(id)
+    await bench.close()
+    reportSuite({
+      suite: 'claim behind a busy key',
+      'buffers with 50 keys': few,
+      'with 5,000': many,
+      ms: ms.toFixed(1),
+    })
+    expect(claimed.size).toBe(50)
+    expect(many).toBeLessThan(few * 2)
+  })
+
   it('does not depend on statistics, which lag behind a queue that fills', async () => {
     const bench = await benchWith(finished)
     for (const statement of [due, keyed, blocked, waiting]) await bench.execute(statement)
@@ -186,6 +221,7 @@ describe('what a claim costs', () => {
     await bench.close()
     reportSuite({ suite: 'claim with old statistics', buffers: stale.buffers, 'with new ones': fresh.buffers })
     expect(stale.buffers).toBeLessThan(fresh.buffers * 1.5)
+    expect(Math.max(stale.cost, fresh.cost)).toBeLessThan(JIT_ABOVE_COST)
   })
 })
 
@@ -246,6 +282,12 @@ describe('plans', () => {
     for (const [name, act] of Object.entries(STATEMENTS)) plans.push([name, await bench.explain(act)])
     const text = plans.map(([name, { accesses }]) => `${name}\n${accesses.map((access) => `  ${access}\n`).join('')}`)
     expect(text.join('\n')).not.toContain('Seq Scan')
+    const [dearest] = plans
+      .map(([name, { cost }]) => ({ name, cost: Math.round(cost) }))
+      .sort((a, b) => b.cost - a.cost)
+    reportSuite({ suite: 'plans', dearest: dearest?.name ?? '', cost: dearest?.cost ?? 0, 'jit from': JIT_ABOVE_COST })
+    // Compiling a plan takes longer than all of these take.
+    expect(dearest?.cost).toBeLessThan(JIT_ABOVE_COST)
     await expect(text.join('\n')).toMatchFileSnapshot('./plans.txt')
   })
 })

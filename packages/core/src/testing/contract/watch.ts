@@ -39,6 +39,19 @@ export const WATCH_CASES = casesOf('watch', 'watch', {
     stop()
   },
 
+  'a wish to cancel a running run is a hint of its own, and the end of a waiting one is none': async (kit) => {
+    const holder = await kit.start()
+    const waiting = await kit.enqueue({ start: { afterMs: 3_600_000 } })
+    const hints: Hint[] = []
+    const stop = kit.watch.subscribe((hint) => hints.push(hint))
+    await kit.order('cancel', waiting.id)
+    await kit.order('cancel', holder.id)
+    await assertHinted(kit, hints, { hint: { kind: 'cancel', runId: holder.id }, after: 'cancel' })
+    const others = hints.filter(({ kind, ...hint }) => kind === 'cancel' && 'runId' in hint && hint.runId !== holder.id)
+    assertEqual(others, [], 'hints of cancels')
+    stop()
+  },
+
   'a run put back is a hint that runs are due': async (kit) => {
     const holder = await kit.start()
     const hints: Hint[] = []
