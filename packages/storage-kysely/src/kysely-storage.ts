@@ -204,11 +204,11 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
       return told.due(answer, () => [order.runId])
     },
     purge: (params) => passed(() => purge(executor.callers, params)),
-    getRun: (runId, scope) => reads.getRun(executor, runId, scope),
+    getRun: (runId, scope) => reads.getRun(executor.callers, runId, scope),
     getRuns(query) {
       // Who asks for runs by their ids waits for them to end.
       if (query.ids !== undefined) relay?.listen()
-      return reads.getRuns(query.ids === undefined ? executor.callers : executor, query)
+      return reads.getRuns(executor.callers, query)
     },
     getSteps: (runId, scope) => reads.getSteps(executor, runId, scope),
     counts: (query) => reads.counts(executor.callers, query),

@@ -12,12 +12,12 @@ import { z } from 'zod'
 const WORKERS = scaled({ quick: 3, full: 8 })
 const SLOTS = scaled({ quick: 20, full: 50 })
 const KILLS = scaled({ quick: 12, full: 120 })
-const RUNS = scaled({ quick: 120, full: 1500 })
+const RUNS = scaled({ quick: 120, full: 3000 })
 /** Each of them costs twice the pause of the one before. */
 const MAX_CRASHES = scaled({ quick: 3, full: 5 })
 const KILL_EVERY_MS = 300
 
-const start = usePrograms('poisoned')
+const start = usePrograms('poisoned', 'crowded')
 
 type Place = PoisonedConfig['place']
 
@@ -58,9 +58,40 @@ describe.each(PLACES)('a run that ends its process, with $name', ({ place: newPl
   })
 })
 
+/** Fewer than the runs: together they are more than a process gets through before it is killed. */
+const CROWD = 3
+/** Longer than the pauses of runs that were lost together differ, so that they would meet again. */
+const HEAVY_MS = 1500
+
+describe.each(PLACES)(
+  'runs that end their process by being too many at once, with $name',
+  ({ name, place: newPlace }) => {
+    it('go on one at a time after the second loss, and none fails', { timeout: 120_000 }, async () => {
+      const place = newPlace()
+      const { durably, trigger } = await observe(place)
+      await trigger(CROWD + 1, false)
+      const terms = { concurrency: 10, maxCrashes: 3, stepMs: HEAVY_MS, crowd: CROWD }
+      let kills = 0
+      for (let deadWorkerIds: readonly string[] = []; ; deadWorkerIds = [`worker-${kills}`]) {
+        const workerId = `worker-${kills + 1}`
+        const program = start('crowded', { ...terms, place, workerId, deadWorkerIds })
+        program.onMessage(({ type }) => {
+          if (type === 'crowded') program.signal('SIGKILL')
+        })
+        const { code } = await program.ended
+        if (code === 0) break
+        kills += 1
+      }
+      expect(await durably.counts()).toMatchObject({ completed: CROWD + 1, failed: 0 })
+      expect(kills).toBe(2)
+      reportSuite({ suite: `kill -9 of crowded processes, ${name}`, runs: CROWD + 1, kills, failed: 0 })
+    })
+  },
+)
+
 describe.each(PLACES)(
   'processes with many slots that are killed again and again, with $name',
-  ({ place: newPlace }) => {
+  ({ name, place: newPlace }) => {
     it('fail no run', { timeout: scaled({ quick: 120_000, full: 600_000 }) }, async () => {
       const place = newPlace()
       const { durably, trigger } = await observe(place)
@@ -93,7 +124,7 @@ describe.each(PLACES)(
       for (const workerId of dead) await durably.recover({ workerId })
       for (const { program } of workers) expect(await program.ended).toMatchObject({ code: 0, stderr: '' })
       expect(await durably.counts()).toMatchObject({ completed: RUNS, failed: 0 })
-      reportSuite({ suite: 'kill -9 with many slots', runs: RUNS, kills: KILLS, workers: hired })
+      reportSuite({ suite: `kill -9 with many slots, ${name}`, runs: RUNS, kills: KILLS, workers: hired })
     })
   },
 )

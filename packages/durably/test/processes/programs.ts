@@ -12,6 +12,7 @@ const CACHE = fileURLToPath(new URL('../../node_modules/.cache/durably-programs'
 const PROGRAMS = {
   mortal: './programs/mortal.ts',
   poisoned: './programs/poisoned.ts',
+  crowded: './programs/crowded.ts',
   contender: './programs/contender.ts',
   sleeper: './programs/sleeper.ts',
   'locked-out': './programs/locked-out.ts',
