@@ -92,9 +92,15 @@ describe('cancel() on another instance than that which executes', () => {
     const place = await newPlace()
     const owner = place.open({ heartbeatInterval: 1_800_000, staleThreshold: 3_600_000 })
     const api = place.open()
+    let heardAt = 0
     const job = owner.defineJob({ name: 'job', input: z.object({}) }, async (ctx) => {
       await ctx.run('long', ({ signal }) => {
-        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+        return new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => {
+            heardAt = performance.now()
+            reject(signal.reason)
+          }),
+        )
       })
     })
     owner.start()
@@ -105,16 +111,16 @@ describe('cancel() on another instance than that which executes', () => {
       const { id } = await job.trigger({})
       await started
       const ended = next(owner, 'run:cancel')
-      const askedAt = performance.now()
       await api.cancel(id)
+      const storedAt = performance.now()
       await ended
-      latencies.push(performance.now() - askedAt)
+      latencies.push(Math.max(heardAt - storedAt, 0))
       expect(await statusOf(api, id)).toBe('cancelled')
       // Until what there was to tell of this one is told.
       await new Promise((resolve) => setTimeout(resolve, 60))
     }
     const medianMs = (latencies.sort((a, b) => a - b)[5] ?? Number.NaN).toFixed(1)
-    reportSuite({ suite: 'from cancel() to the end in another process', samples: 10, medianMs })
+    reportSuite({ suite: 'from a stored cancel() to the signal in another process', samples: 10, medianMs })
   })
 
   it('ends a run at once that nobody holds: due, delayed, waiting for a signal', async () => {
