@@ -6,7 +6,7 @@ import { runColumns, toRun } from './rows'
 import { type SqlContext, statement } from './statement'
 import type { WriteTarget } from './statement-target'
 
-/** `null`: somebody deletes what has the keys, and it is to be tried again. Nothing is created then, nor after a conflict. */
+/** `null`: somebody deleted what had the keys, and it is to be tried again. Nothing is created then, nor after a conflict. */
 type RefusingEnqueue = (
   target: WriteTarget,
   runs: readonly NewRun[],
@@ -20,7 +20,6 @@ const KEY_VALUES = ['id', 'tenant', 'jobName', 'idempotencyKey', 'payload', 'isR
  * server's log.
  */
 export function createRefusingEnqueue(context: SqlContext): RefusingEnqueue {
-  const hold = holdStatement(context)
   const create = createGroup(context)
   const settle = settleStatement(context)
   return async function enqueueOrRefuse(target, runs) {
@@ -31,8 +30,7 @@ export function createRefusingEnqueue(context: SqlContext): RefusingEnqueue {
       }),
     )
     const keys = { runs: JSON.stringify(wanted) }
-    const results = await target.write([hold.bind(keys), bindGroup(create, runs), settle.bind(keys)])
-    const rows = results[2] ?? []
+    const [, rows = []] = await target.write([bindGroup(create, runs), settle.bind(keys)])
     const conflict = rows.find((row) => row['isConflict'] === true)
     if (conflict !== undefined) {
       const [run, holder] = [runs[Number(conflict['n'])] as NewRun, toRun(conflict)]
@@ -49,16 +47,14 @@ export function createRefusingEnqueue(context: SqlContext): RefusingEnqueue {
 
 const HAS_KEY = sql`r.tenant = t.tenant and r.job_name = t."jobName" and r.idempotency_key = t."idempotencyKey"`
 
-/** What has the keys is not deleted before it was compared; workers and renewals go on. */
-function holdStatement(context: SqlContext) {
-  return statement<'runs'>(
-    context,
-    (p) => sql`select r.id from ${rowsOf(context, p('runs'), KEY_VALUES)} join ${context.tables.runs} as r on ${HAS_KEY}
-      order by t.n for key share of r`,
-  )
-}
+/** A list that is sent again finds runs of its own that others have seen. Savepoints have later numbers than theirs. */
+const BY_THIS_TRANSACTION = sql`age(r.xmin) <= 0`
 
-/** Takes back what was created in this transaction if a key is taken otherwise, and tells what there is. */
+/**
+ * Takes back what was created in this transaction if a key is taken otherwise, and tells what there is. What has the keys
+ * is not locked: its worker would have to wait for the transaction of the caller. If it is deleted after it kept a run
+ * from being created, it is not found here.
+ */
 function settleStatement(context: SqlContext) {
   const { tables, dialect } = context
   const hasInstant = sql`r.schedule_id = t."scheduleId" and r.scheduled_for = t."scheduledFor"`
@@ -74,7 +70,7 @@ function settleStatement(context: SqlContext) {
         select t.n, r.id from wanted as t join ${tables.runs} as r on ${HAS_KEY}
         where t."isRefusing" = 1 and r.id <> t.id and not (${isSame})),
       gone as (
-        delete from ${tables.runs} as r using wanted as t where r.id = t.id and r.version = 1 and (
+        delete from ${tables.runs} as r using wanted as t where r.id = t.id and ${BY_THIS_TRANSACTION} and (
           exists (select 1 from conflict) or exists (select 1 from wanted as w where w.n not in (select f.n from found as f)))
         returning r.id),
       gone_labels as (delete from ${tables.run_labels} as l using gone as g where l.run_id = g.id),

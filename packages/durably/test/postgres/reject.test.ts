@@ -41,6 +41,39 @@ it("onConflict: 'reject' tells the server's log nothing, payloads least of all",
   expect(errors.filter((line) => !line.includes('durably_schema_versions'))).toEqual([])
 })
 
+it("onConflict: 'reject' in an open transaction does not keep the run that has the key from going on", async () => {
+  const { durably } = await newServer()
+  let goOn = () => {}
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const job = durably.defineJob({ name: 'steps', input: z.object({}) }, async (ctx) => {
+    await ctx.run('one', () => 1)
+    await ctx.run('two', () => gate)
+    for (let n = 0; n < 5; n++) await ctx.run(`more ${n}`, () => n)
+  })
+  const options = { idempotencyKey: 'k', onConflict: 'reject' } as const
+  const { id } = await job.trigger({}, options)
+  durably.start()
+  await expect.poll(async () => (await durably.getSteps(id)).length).toBeGreaterThan(0)
+  await durably.transaction(async (transaction) => {
+    expect(await job.trigger({}, { ...options, transaction })).toMatchObject({ id, deduplicated: true })
+    goOn()
+    await job.wait(id)
+  })
+})
+
+it("onConflict: 'reject' does not wait for who holds the run that has the key", async () => {
+  const { url, job } = await newServer()
+  const options = { idempotencyKey: 'k', onConflict: 'reject' } as const
+  const { id } = await job.trigger({ secret: '1' }, options)
+  const somebody = await newSession(url)
+  await somebody.query('begin')
+  await somebody.query('select 1 from durably_runs for update')
+  expect(await job.trigger({ secret: '1' }, options)).toMatchObject({ id, deduplicated: true })
+  await expect(job.trigger({ secret: '2' }, options)).rejects.toMatchObject({ code: 'CONFLICT' })
+})
+
 it('a holder that is deleted meanwhile is no error of the caller', async () => {
   const { url, job } = await newServer()
   const other = await newSession(url)
