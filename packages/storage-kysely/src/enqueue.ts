@@ -73,7 +73,9 @@ export function createEnqueue(context: SqlContext): Enqueuer {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const found = await enqueueOrRefuse(target, inOrder)
       if (found instanceof Error) throw found
-      if (found !== null) return runs.map((run) => present(found[inOrder.indexOf(run)]))
+      if (found === null) continue
+      const answers = new Map(inOrder.map((run, index) => [run, found[index]]))
+      return runs.map((run) => present(answers.get(run)))
     }
     throw comingAndGoing()
   }

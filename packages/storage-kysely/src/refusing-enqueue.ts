@@ -1,5 +1,6 @@
 import { type ConflictError, type EnqueueAnswer, keyConflict, type NewRun } from '@coji/durably-core'
 import { sql } from 'kysely'
+import type { Rows } from './drivers/hooks'
 import { bindGroup, createGroup } from './group-enqueue'
 import { rowsOf, valueOf } from './row-sets'
 import { runColumns, toRun } from './rows'
@@ -36,9 +37,13 @@ export function createRefusingEnqueue(context: SqlContext): RefusingEnqueue {
       const [run, holder] = [runs[Number(conflict['n'])] as NewRun, toRun(conflict)]
       return keyConflict(run, runs.find(({ id }) => id === holder.id) ?? holder)
     }
+    const byRun = new Map<number, Rows[number]>()
+    for (const row of rows) {
+      const n = Number(row['n'])
+      if (!byRun.has(n) || row['id'] === runs[n]?.id) byRun.set(n, row)
+    }
     const answers = runs.flatMap((run, n): EnqueueAnswer[] => {
-      const own = rows.filter((row) => Number(row['n']) === n)
-      const row = own.find(({ id }) => id === run.id) ?? own[0]
+      const row = byRun.get(n)
       return row === undefined ? [] : [{ run: toRun(row), created: row['id'] === run.id }]
     })
     return answers.length === runs.length ? answers : null

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
-import { createKyselyStorage, type KyselyStorage } from '../../src'
+import { createKyselyStorage, type DurablyDialect, type KyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
 import { newRun } from '../builders'
 import { Watch } from './orders'
@@ -41,4 +41,35 @@ it('a list that is sent again takes back nothing that it had created before', as
   await watch.query('delete from durably_runs where id = $1', [another.id])
   expect(await storage.enqueue(list)).toMatchObject([{ created: true }, { created: true }])
   expect(await idsOf()).toEqual(list.map(({ id }) => id).sort())
+})
+
+it('looks at each answer of the database a few times, however many there are', async () => {
+  let looks = 0
+  const countLooks = (row: Record<string, unknown>) =>
+    new Proxy(row, {
+      get(target, name) {
+        looks += 1
+        return target[String(name)]
+      },
+    })
+  const inner = postgres({ connectionString: database.url, listen: false })
+  const { batch } = inner.durablyHooks
+  const dialect: DurablyDialect = {
+    ...inner,
+    durablyHooks: {
+      ...inner.durablyHooks,
+      batch: async (queries, waitMs) =>
+        ((await batch?.(queries, waitMs)) ?? []).map((rows) => rows.map((row) => countLooks({ ...row }))),
+    },
+  }
+  const counted = createKyselyStorage({ dialect })
+  const looksFor = async (count: number) => {
+    const runs = Array.from({ length: count }, (_, n) => newRun({ idempotencyKey: `${n}`, onConflict: 'reject' }))
+    looks = 0
+    expect(await counted.enqueue(runs)).toHaveLength(count)
+    return looks / count
+  }
+  const few = await looksFor(10)
+  expect(await looksFor(300)).toBeLessThan(few * 2)
+  await counted.close()
 })
