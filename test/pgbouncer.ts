@@ -28,14 +28,24 @@ export function describeWithPgBouncer(name: string, tests: () => void): void {
   describe(name, isThere ? tests : () => it.runIf(isThere)('where there is a PgBouncer', () => {}))
 }
 
-/** In front of one server. `sessions` are what all clients of a database share. */
-export async function startPgBouncer(serverUrl: string, { sessions }: { sessions: number }): Promise<PgBouncer> {
+interface PgBouncerOptions {
+  /** What all clients of a database share. */
+  readonly sessions: number
+  /** Of `pgbouncer.ini`. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** In front of one server. */
+export async function startPgBouncer(
+  serverUrl: string,
+  { sessions, settings = {} }: PgBouncerOptions,
+): Promise<PgBouncer> {
   if (PGBOUNCER === undefined) throw new Error('There is no PgBouncer on this machine.')
   const folder = mkdtempSync(join(tmpdir(), 'durably-pgbouncer-'))
   chmodSync(folder, 0o755)
   const port = await freePort()
   const config = join(folder, 'pgbouncer.ini')
-  writeFileSync(config, configOf(new URL(serverUrl), { port, sessions }))
+  writeFileSync(config, configOf(new URL(serverUrl), { port, sessions, settings }))
   // It refuses to run as root.
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   // Its keeper ends it when the tests are gone, in whatever way.
@@ -63,21 +73,30 @@ export async function startPgBouncer(serverUrl: string, { sessions }: { sessions
   }
 }
 
-function configOf({ hostname, port: serverPort, username, password }: URL, own: { port: number; sessions: number }) {
+function configOf(
+  { hostname, port: serverPort, username, password }: URL,
+  own: { port: number } & Required<PgBouncerOptions>,
+) {
   const secret = password === '' ? '' : ` password='${decodeURIComponent(password)}'`
+  const settings = {
+    listen_addr: '127.0.0.1',
+    listen_port: own.port,
+    unix_socket_dir: '',
+    auth_type: 'any',
+    pool_mode: 'transaction',
+    default_pool_size: own.sessions,
+    max_client_conn: 500,
+    log_connections: 0,
+    log_disconnections: 0,
+    log_pooler_errors: 0,
+    ...own.settings,
+  }
   return `[databases]
 * = host=${hostname} port=${serverPort || 5432} user=${decodeURIComponent(username)}${secret}
 [pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${own.port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = ${own.sessions}
-max_client_conn = 500
-log_connections = 0
-log_disconnections = 0
-log_pooler_errors = 0
+${Object.entries(settings)
+  .map(([name, value]) => `${name} = ${value}`)
+  .join('\n')}
 `
 }
 

@@ -141,3 +141,38 @@ describeWithPgBouncer('behind PgBouncer, lending sessions by transaction', () =>
     })
   })
 })
+
+describeWithPgBouncer('behind PgBouncer, lending sessions to connections', () => {
+  let server: OwnPostgres
+  let pooler: PgBouncer
+
+  beforeAll(async () => {
+    server = await startOwnPostgres()
+    const settings = { pool_mode: 'session', query_wait_timeout: '1' }
+    pooler = await startPgBouncer(server.url, { sessions: 1, settings })
+  })
+
+  afterAll(async () => {
+    await pooler.end()
+    await server.end()
+  })
+
+  it('goes on preparing statements after errors of the pooler that are about something else', async () => {
+    const database = await server.createDatabase()
+    onTestFinished(() => database.drop())
+    await (await openMigrated(postgres({ connectionString: database.url }))).close()
+    const url = pooler.through(database.url)
+    const pool = newPool(url, { max: 1 })
+    const durably = openOn(postgres({ pool, listen: false }))
+    const another = newPool(url, { max: 1 })
+    await another.query('select 1')
+    await expect(durably.counts()).rejects.toMatchObject({
+      code: 'STORAGE_UNAVAILABLE',
+      message: expect.stringMatching(/^query_wait_timeout$/),
+      cause: { code: '08P01' },
+    })
+    await another.end()
+    expect(await durably.counts()).toMatchObject({ pending: 0 })
+    expect((await pool.query('select name from pg_prepared_statements')).rowCount).toBeGreaterThan(0)
+  })
+})

@@ -1,5 +1,10 @@
 /** A statement was prepared on another session than the one that was to execute it. */
-const MIXED_UP: readonly unknown[] = ['42P05', '26000', '08P01']
+const MIXED_UP: readonly unknown[] = ['42P05', '26000']
+
+/** With this code PgBouncer says everything that it says itself, such as that no session became free in time. */
+const PROTOCOL_VIOLATION = '08P01'
+/** What Postgres says of it, in English, and PgBouncer where it keeps prepared statements apart. */
+const OF_PREPARED = /bind message|prepared statement/
 
 const NOT_PREPARED =
   'The connection seems to go through a pooler that lends sessions by transaction, as PgBouncer does: give ' +
@@ -21,7 +26,10 @@ const NO_STARTUP_PARAMETERS =
   'give other settings to the role.'
 
 export function isMixedUp(error: unknown): boolean {
-  return error instanceof Error && MIXED_UP.includes((error as { code?: unknown }).code)
+  if (!(error instanceof Error)) return false
+  const { code, routine, message } = error as { code?: unknown; routine?: unknown; message: string }
+  if (code === PROTOCOL_VIOLATION) return routine === 'exec_bind_message' || OF_PREPARED.test(message)
+  return MIXED_UP.includes(code)
 }
 
 /** The error of a prepared statement, saying what to do where a pooler is the reason. */
