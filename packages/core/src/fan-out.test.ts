@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { defineJob, PayloadTooLargeError, RunFailedError, type Durably, type JobContext, type Storage } from './index'
+import {
+  defineJob,
+  PayloadTooLargeError,
+  RunFailedError,
+  StorageError,
+  type Durably,
+  type JobContext,
+  type Storage,
+} from './index'
 import { settled } from './testing/fake-clock'
 import {
   anything,
@@ -139,6 +147,61 @@ describe('ctx.triggerAll and ctx.waitAll', () => {
     await quiet()
     expect(await second.getRun(id)).toMatchObject({ status: 'completed', output: numbers(1200).map((n) => n * 2) })
     expect((await bench.storage.getRuns({ jobNames: ['double'] })).length).toBe(1200)
+  })
+
+  describe('create each run once when the storage refuses one of a later commit', () => {
+    let isRefusing: boolean
+
+    /** One that refuses what follows the first 500 of them. */
+    function openRefusing(): Durably {
+      isRefusing = true
+      const storage: Storage = {
+        ...bench.storage,
+        async commit(commits) {
+          const isRefused = commits.some(({ children }) => children.some(({ payload }) => payload === '600'))
+          if (isRefusing && isRefused) throw new StorageError('STORAGE_REJECTED', 'No 600.')
+          return bench.storage.commit(commits)
+        },
+      }
+      return bench.open({ storage, concurrency: 10 })
+    }
+
+    const payloads = async () => (await bench.storage.getRuns({ jobNames: ['double'] })).map(({ payload }) => payload)
+
+    it.each([700, 1200])('and the run of %i is retried by hand', async (count) => {
+      const { durably, id, now } = await perform(
+        (ctx) => ctx.triggerAll('start', double, numbers(count)),
+        openRefusing(),
+      )
+      expect(await now()).toMatchObject({ status: 'failed', error: 'No 600.' })
+      expect(new Set(await payloads()).size).toBe(500)
+      await durably.retry(id)
+      await quiet()
+      expect(await now()).toMatchObject({ status: 'failed', attempt: 2 })
+      isRefusing = false
+      await durably.retry(id)
+      await quiet()
+      expect(await now()).toMatchObject({ status: 'completed', output: { count } })
+      const created = await payloads()
+      expect([created.length, new Set(created).size]).toEqual([count, count])
+    })
+
+    it('and the run is tried again by its policy, or the call by a plugin', async () => {
+      const durably = openRefusing()
+      durably.use({
+        name: 'again',
+        aroundRun: (_run, next) => next().catch(() => next()),
+      })
+      durably.register({ double })
+      const job = durably.defineJob({ name: 'parent', input: anything, retry: { maxAttempts: 3, delay: 10 } }, (ctx) =>
+        ctx.triggerAll('start', double, numbers(700)),
+      )
+      durably.start()
+      const { id } = await job.trigger({})
+      await quiet()
+      expect(await durably.getRun(id)).toMatchObject({ status: 'failed', attempt: 3 })
+      expect((await payloads()).length).toBe(500)
+    })
   })
 
   it('tell of each run that was created', async () => {

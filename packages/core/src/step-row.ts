@@ -44,6 +44,8 @@ export interface RowResult {
   readonly attempt?: number
   readonly event?: EventInput
   readonly output?: Json | null
+  /** Default: the one that the row has. */
+  readonly checkpoint?: Json | null
   readonly error?: string
   readonly errorDetail?: StepRecord['errorDetail']
   /** Of a wait. */
@@ -67,7 +69,7 @@ export function rowOf(row: StepRow, status: StepStatus, result: RowResult): Reco
     output: result.output ?? null,
     error: result.error ?? null,
     errorDetail: result.errorDetail ?? null,
-    checkpoint: row.checkpoint,
+    checkpoint: result.checkpoint === undefined ? row.checkpoint : result.checkpoint,
     dueAt: null,
     isDue: false,
   }

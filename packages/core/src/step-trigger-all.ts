@@ -5,7 +5,7 @@ import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import type { OptionNames } from './known-options'
 import { commitOrFail, replayFailure } from './step-failure'
-import { elapsedMs, idsOf, newRow, type StepRow } from './step-row'
+import { checkpointOf, elapsedMs, idsOf, newRow, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
 import { CHILD_OPTIONS, knownJob, refuseBadChild, type ChildOptions } from './step-trigger'
 import type { NewRun } from './storage'
@@ -44,7 +44,7 @@ const LENGTH_TOGETHER = 1024 * 1024
 
 /**
  * `ctx.triggerAll`: the runs are created in commits of some hundreds, each with the ids of those that are there so far, so
- * that a start after a crash goes on with the rest.
+ * that a start after a crash, or an attempt after a refusal, goes on with the rest.
  */
 export function triggerAllStep({ call, job, payloads, options }: TriggerAllParams): Promise<ChildRuns> {
   return openCall(call, 'triggerAll', async (index) => {
@@ -55,7 +55,9 @@ export function triggerAllStep({ call, job, payloads, options }: TriggerAllParam
     refuseBadCall(name, payloads, options)
     const definition = knownJob(scope.engine, job, `ctx.triggerAll("${name}")`)
     const children = await toChildren(call, { definition, payloads, options })
-    const ids = await createAll(newRow({ scope, name, index, kind: 'triggerAll', before }), children)
+    const row = newRow({ scope, name, index, kind: 'triggerAll', before })
+    row.checkpoint ??= checkpointOf(scope.failed.get(name), 'triggerAll')
+    const ids = await createAll(row, children)
     return childrenOf(job, ids)
   })
 }
@@ -88,8 +90,10 @@ async function createAll(row: StepRow, children: readonly NewRun[]): Promise<rea
     const some = nextOf(children, ids.length)
     ids = [...ids, ...some.map(({ id }) => id)]
     if (ids.length >= children.length) return complete(row, { ids, some })
-    row.checkpoint = JSON.stringify(ids)
-    const { row: recorded } = await commitOrFail(row, 'started', { children: some, hasProgressed: true })
+    const checkpoint = JSON.stringify(ids)
+    const { row: recorded } = await commitOrFail(row, 'started', { children: some, checkpoint, hasProgressed: true })
+    // Of runs that are there: when the next ones are refused, it is what the row of the failure has.
+    row.checkpoint = checkpoint
     note(row, recorded, some)
     if (scope.interruption.reason() !== null) throw scope.interruption.cause()
   }
@@ -102,9 +106,8 @@ interface LastOnes {
 
 async function complete(row: StepRow, { ids, some }: LastOnes): Promise<readonly string[]> {
   const event: EventInput = { type: 'step:complete', ...idsOf(row), output: ids, duration: elapsedMs(row) }
-  row.checkpoint = null
   const { row: recorded, seq } = await commitOrFail(row, 'completed', {
-    ...{ children: some, output: JSON.stringify(ids), event },
+    ...{ children: some, checkpoint: null, output: JSON.stringify(ids), event },
   })
   note(row, recorded, some)
   row.scope.engine.events.emit(event, seq)
