@@ -60,6 +60,13 @@ export function hasProgressed({ pieces }: Pick<Parcel, 'pieces'>): boolean {
   return pieces.some((piece) => piece.hasProgressed === true)
 }
 
+/** What was overtaken does not take the run back to where it was. */
+export function laterThan(piece: Piece, stepIndex: number | null): Piece {
+  const { currentStepIndex = null } = piece
+  const isOvertaken = currentStepIndex !== null && stepIndex !== null && currentStepIndex < stepIndex
+  return isOvertaken ? { ...piece, currentStepIndex: null } : piece
+}
+
 /** A start whose end goes with the same commit need not be written. */
 function withoutOutdated(steps: readonly StepWrite[]): readonly StepWrite[] {
   if (!steps.some(({ status }) => status === 'started')) return steps

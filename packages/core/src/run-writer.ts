@@ -3,7 +3,16 @@ import type { CommitLine } from './commits'
 import type { Engine } from './engine'
 import { isRejection, type StorageError } from './errors'
 import type { EventInput } from './events'
-import { contentsOf, countForOneCommit, hasProgressed, joinChunks, MAX_PIECES, NOTHING, settle } from './parcel'
+import {
+  contentsOf,
+  countForOneCommit,
+  hasProgressed,
+  joinChunks,
+  laterThan,
+  MAX_PIECES,
+  NOTHING,
+  settle,
+} from './parcel'
 import type { Parcel, Piece, Refused, StepAnswer } from './parcel'
 import type { CommitAnswer, Lease, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from './storage'
 
@@ -36,15 +45,20 @@ export interface ChunkWrite {
   readonly row: StepWrite | null
 }
 
+/** Whether the step of a transaction goes without what else has gathered, which the database may refuse. */
+export type Take = (step: StepCommit, isAlone: boolean) => Taken
+
 /** What a transaction carries as the run's commit in flight. */
 export interface Taken {
   readonly commit: RunCommit
+  /** Nothing of others goes with it. */
+  readonly isAlone: boolean
   /** Once `keep` or `drop` was called. */
   readonly answered: Promise<StepAnswer>
   /** It was committed, or the lease was found lost. */
   keep(answer: CommitAnswer): void
-  /** It was rolled back: what it carried of others goes with the next commit. */
-  giveBack(params: { readonly isNumberUsed: boolean }): void
+  /** It was rolled back: what it carried of others goes with the next commit, one by one if it is suspected. */
+  giveBack(params: { readonly isNumberUsed: boolean; readonly isSuspected?: boolean }): void
   /** What became of it will never be known here: of the run nothing else is written but how it ends. */
   drop(): void
   /**
@@ -110,11 +124,11 @@ export class RunWriter {
   }
 
   /** Nothing else of the run is written until `work` has settled: a transaction in it is the commit in flight. */
-  async exclusively<T>(work: (take: (step: StepCommit) => Taken) => Promise<T>): Promise<T> {
+  async exclusively<T>(work: (take: Take) => Promise<T>): Promise<T> {
     if (this.#inFlight) await new Promise<void>((resolve) => this.#turns.push(resolve))
     this.#inFlight = true
     try {
-      return await work((step) => this.#take(step))
+      return await work((step, isAlone) => this.#take(step, isAlone))
     } finally {
       this.#next()
     }
@@ -219,10 +233,10 @@ export class RunWriter {
     })
   }
 
-  /** All that has gathered, and the step as its last piece. */
-  #take({ writes, event, ...rest }: StepCommit): Taken {
+  /** All that has gathered, unless it goes alone, and the step as its last piece. */
+  #take({ writes, event, ...rest }: StepCommit, isAlone: boolean): Taken {
     const { clock } = this.#params.engine.environment
-    const others = { pieces: this.#pieces, progress: this.#progress }
+    const others = isAlone ? NOTHING : { pieces: this.#pieces, progress: this.#progress }
     const sentAt = clock.monotonic()
     let resolve: (answer: StepAnswer) => void = () => {}
     const answered = new Promise<StepAnswer>((settleStep) => {
@@ -230,22 +244,27 @@ export class RunWriter {
     })
     const step: Piece = { ...rest, steps: writes, event: this.#stored(event), resolve }
     const parcel: Parcel = { pieces: [...others.pieces, step], progress: others.progress, outcome: null }
-    this.#pieces = []
-    this.#progress = null
-    this.#chunks.take(others.pieces)
+    if (!isAlone) {
+      this.#pieces = []
+      this.#progress = null
+      this.#chunks.take(others.pieces)
+    }
     const commit = this.#toCommit(parcel)
     return {
       commit,
       answered,
+      isAlone: others.pieces.length === 0 && others.progress === null,
       keep: (answer) => {
         this.#params.onAnswer(answer, sentAt)
+        if (isAlone) this.#pieces = this.#pieces.map((piece) => laterThan(piece, rest.currentStepIndex))
         this.#settle(parcel, answer)
       },
-      giveBack: ({ isNumberUsed }) => {
+      giveBack: ({ isNumberUsed, isSuspected = false }) => {
         if (!isNumberUsed) this.#commitNo -= 1
         this.#chunks.giveBack(others.pieces)
         this.#pieces = [...others.pieces, ...this.#pieces]
         this.#progress ??= others.progress
+        if (isSuspected) this.#suspected = others.pieces.length
       },
       drop: () => this.#tear(parcel),
       settleNumber: () => this.#settleNumber(parcel, commit),

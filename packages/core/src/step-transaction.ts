@@ -40,6 +40,8 @@ export interface AskedTransaction {
   readonly storage: TransactionStorage
   readonly timeoutMs: number
   readonly body: (transaction: unknown) => unknown
+  /** Without what else the run has to store. */
+  readonly isAlone: boolean
 }
 
 /** `ctx.transaction`: the rows of the body and the result of the step in one transaction. */
@@ -60,7 +62,7 @@ export function transactionStep<T>({ options, body, ...ctxCall }: TransactionPar
     options: { retry },
     perform(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
       const run = body as TransactionBody<unknown, unknown>
-      return storeOnce({ call, storage, timeoutMs, body: (transaction) => run(transaction, tools) })
+      return storeOnce({ call, storage, timeoutMs, body: (transaction) => run(transaction, tools), isAlone: false })
     },
   })
 }
@@ -77,12 +79,15 @@ async function storeOnce(asked: AskedTransaction): Promise<unknown> {
 /** Trouble of the storage is no failure of the step: it is tried again until the execution is over. */
 async function untilDecided(asked: AskedTransaction): Promise<StoredResult> {
   const { scope } = asked.call
+  let { isAlone } = asked
   for (let tries = 1; ; tries++) {
     // A database in the process answers within the turn: a row of transactions would hold up the timers.
     await scope.engine.breathe()
     refuseIfOver(asked.call)
-    const stored = await scope.writer.exclusively((take) => new TransactionTry(asked, take).run())
-    if (stored !== null) return stored
-    await pauseAfterTrouble(scope, tries)
+    const came = await scope.writer.exclusively((take) => new TransactionTry({ ...asked, isAlone }, take).run())
+    if (typeof came === 'object') return came
+    if (came === 'later') await pauseAfterTrouble(scope, tries)
+    // What went with it goes by itself first: only the guilty one is refused.
+    else isAlone = true
   }
 }

@@ -1,9 +1,9 @@
 import { askPatiently, reportTrouble, troubleDelayMs } from './engine'
-import { StorageError } from './errors'
+import { isRejection, StorageError } from './errors'
 import type { EventInput } from './events'
 import { unlessAborted } from './interruption'
 import type { StepAnswer } from './parcel'
-import type { StepCommit, Taken } from './run-writer'
+import type { Take, Taken } from './run-writer'
 import { toStepCommit } from './step-row'
 import { completion, type StepCall, type StoredResult } from './step-run'
 import type { RecordedStep, StepScope } from './step-scope'
@@ -20,23 +20,25 @@ interface Written {
   readonly event: EventInput
 }
 
+/** Nothing is stored, for a reason that passes, or for one that may lie with what went with it of others. */
+export type Undone = 'later' | 'alone'
+
 /** One transaction from its begin to the certainty of what became of it. */
 export class TransactionTry {
   readonly #asked: AskedTransaction
-  readonly #take: (step: StepCommit) => Taken
+  readonly #take: Take
   /** Events of runs that were triggered in it. */
   readonly #told: (() => void)[] = []
   #written: Written | null = null
   #bodyFailure: { readonly error: unknown } | null = null
   #isOver = false
 
-  constructor(asked: AskedTransaction, take: (step: StepCommit) => Taken) {
+  constructor(asked: AskedTransaction, take: Take) {
     this.#asked = asked
     this.#take = take
   }
 
-  /** `null`: nothing is stored, for a reason that passes. */
-  async run(): Promise<StoredResult | null> {
+  async run(): Promise<StoredResult | Undone> {
     const { call, storage, timeoutMs } = this.#asked
     const { engine } = call.scope
     refuseIfOver(call)
@@ -67,7 +69,7 @@ export class TransactionTry {
       const output = encodeValue(value, `The output of step "${name}"`)
       const event = completion(call, output)
       const { recorded, commit } = toStepCommit(call, 'completed', { output, event })
-      const taken = this.#take(commit)
+      const taken = this.#take(commit, this.#asked.isAlone)
       this.#written = { taken, row: recorded, event }
       return { commit: taken.commit, value: null }
     } catch (error) {
@@ -99,19 +101,21 @@ export class TransactionTry {
     }
   }
 
-  async #afterTrouble(error: unknown): Promise<StoredResult | null> {
+  async #afterTrouble(error: unknown): Promise<StoredResult | Undone> {
     const { engine } = this.#asked.call.scope
     if (this.#bodyFailure !== null && !passes(error)) throw error
     if (isRefusal(error)) {
-      this.#written?.taken.giveBack({ isNumberUsed: false })
+      const isSuspected = isRejection(error) && this.#written?.taken.isAlone === false
+      this.#written?.taken.giveBack({ isNumberUsed: false, isSuspected })
+      if (isSuspected) return 'alone'
       throw error
     }
     reportTrouble(engine, error, 'transaction')
-    return this.#written === null ? null : this.#learn(this.#written.taken)
+    return this.#written === null ? 'later' : this.#learn(this.#written.taken)
   }
 
   /** It was on its way to be committed. Asked under the same number, the database decides whether it was. */
-  async #learn(taken: Taken): Promise<StoredResult | null> {
+  async #learn(taken: Taken): Promise<StoredResult | Undone> {
     const { rowId, scope } = this.#asked.call
     const { engine, interruption, run } = scope
     const answer = await taken.settleNumber()
@@ -127,7 +131,7 @@ export class TransactionTry {
       const isStored = steps.some(({ id, status }) => id === rowId && status === 'completed')
       if (!isStored) {
         taken.giveBack({ isNumberUsed: true })
-        return null
+        return 'later'
       }
     } catch (error) {
       taken.drop()

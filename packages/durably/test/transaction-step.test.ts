@@ -108,6 +108,43 @@ describe.each(DATABASES)('ctx.transaction on $name', ({ dialect }) => {
     expect(await charges()).toEqual([1, 3])
   })
 
+  it.each(['before it', 'in its body'])('is not blamed for a log line that the database refuses %s', async (when) => {
+    const { perform, charges, durably, storage } = await openShop(undefined, dialect)
+    durably.use(withLogPersistence())
+    await sql`create unique index no_line_twice on durably_logs (message)`.execute(storage.db)
+    let bodies = 0
+    const { id, run, steps } = await perform(async (ctx) => {
+      ctx.log.info('line')
+      if (when === 'before it') ctx.log.info('line')
+      await ctx.transaction('charge', async (trx: Trx) => {
+        bodies += 1
+        await charge(trx)
+        if (when === 'in its body') ctx.log.info('line')
+      })
+      return 'paid'
+    })
+    expect(run).toMatchObject({ status: 'completed', output: 'paid' })
+    expect(steps).toMatchObject([{ name: 'charge', status: 'completed', attempt: 1 }])
+    expect(await charges()).toEqual([1])
+    expect(bodies).toBe(2)
+    expect((await durably.getLogs(id)).map(({ message }) => message)).toEqual(['line'])
+  })
+
+  it('fails once when the database refuses its own result, and what else goes with it is stored', async () => {
+    const { perform, charges, durably, storage } = await openShop(undefined, dialect)
+    durably.use(withLogPersistence())
+    await sql`create unique index one_of_a_kind on durably_steps (run_id, kind, status)`.execute(storage.db)
+    const { run, id, steps } = await perform(async (ctx) => {
+      await ctx.transaction('first', (trx: Trx) => charge(trx, 1).then(() => null))
+      ctx.log.info('line')
+      await ctx.transaction('second', (trx: Trx) => charge(trx, 2).then(() => null))
+    })
+    expect(run).toMatchObject({ status: 'failed', error: expect.stringMatching(/unique/i), attempt: 1 })
+    expect(steps).toMatchObject([{ status: 'completed' }, { name: 'second', status: 'failed' }])
+    expect(await charges()).toEqual([1])
+    expect((await durably.getLogs(id)).map(({ message }) => message)).toEqual(['line'])
+  })
+
   it('creates a run of its own with its rows', async () => {
     const { perform, charges, durably } = await openShop(undefined, dialect)
     const mail = durably.defineJob({ name: 'mail', input: z.object({ to: z.string() }) }, () => 'sent')
