@@ -184,7 +184,7 @@ export class MigrationError extends DurablyError {
 export type StorageErrorCode =
   /** Somebody else writes to the SQLite file for longer than 5 s. The engine tries again by itself; a call of yours can be repeated. */
   | 'STORAGE_BUSY'
-  /** The database cannot be reached, or the connection was lost. Tried again until it answers. */
+  /** The database cannot be reached, the connection was lost, or a table is not as it should be. Tried again until it is. */
   | 'STORAGE_UNAVAILABLE'
   /** The file cannot be opened or kept: look at its path and rights, or at the headers of the page. */
   | 'STORAGE_CANNOT_OPEN'
@@ -198,7 +198,7 @@ export type StorageErrorCode =
   | 'STORAGE_CORRUPT'
   /** Another tab or program has the file for itself. Close it. */
   | 'STORAGE_HELD'
-  /** The database will never take this very write. The message has its reason. Of a step's result it is the failure of the step. */
+  /** The database will never take the data of this very write. The message has its reason. Of a step's result it is the failure of the step. */
   | 'STORAGE_REJECTED'
   /** No connection was free for 5 s, and nothing was sent: something holds it, such as a transaction that awaits something else. */
   | 'CONNECTION_HELD'

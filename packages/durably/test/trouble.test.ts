@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createClient } from '@libsql/client'
 import SqliteDatabase from 'better-sqlite3'
-import type { Dialect } from 'kysely'
+import { type Dialect, sql } from 'kysely'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -58,6 +58,31 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
     await durably.stop()
     durably.start()
     expect(await job.triggerAndWait(null)).toMatchObject({ output: 1 })
+  })
+
+  it('a table that is being changed is trouble, which passes, and not the failure of a step', async () => {
+    const place = newFile()
+    const durably = await openMigrated(dialect(place), { pollingInterval: 20 })
+    const rename = (from: string, to: string) =>
+      sql`alter table durably_steps rename column ${sql.ref(from)} to ${sql.ref(to)}`.execute(durably.db)
+    const done: string[] = []
+    const job = durably.defineJob({ name: 'one', input: z.unknown() }, async (ctx) => {
+      await ctx.run('step', async () => {
+        done.push('step')
+        await rename('output', 'result')
+      })
+      await ctx.transaction('transaction', async () => {
+        done.push('transaction')
+      })
+      return 1
+    })
+    const said = next(durably, 'worker:error')
+    const running = job.triggerAndWait(null)
+    durably.start()
+    expect(await said).toMatchObject({ during: 'commit', code: 'STORAGE_UNAVAILABLE' })
+    await rename('result', 'output')
+    expect(await running).toMatchObject({ output: 1 })
+    expect(done).toEqual(['step', 'transaction'])
   })
 })
 

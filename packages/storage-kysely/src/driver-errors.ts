@@ -18,9 +18,8 @@ const CODES: Readonly<Record<string, StorageErrorCode>> = {
   SQLITE_MISMATCH: 'STORAGE_REJECTED',
   SQLITE_TOOBIG: 'STORAGE_REJECTED',
   SQLITE_RANGE: 'STORAGE_REJECTED',
-  SQL_INPUT_ERROR: 'STORAGE_REJECTED',
-  SQL_PARSE_ERROR: 'STORAGE_REJECTED',
-  ARGS_INVALID: 'STORAGE_REJECTED',
+  SQL_INPUT_ERROR: 'STORAGE_UNAVAILABLE',
+  SQL_PARSE_ERROR: 'STORAGE_UNAVAILABLE',
   CLIENT_CLOSED: 'STORAGE_CLOSED',
 }
 
@@ -30,8 +29,6 @@ const SQLSTATES: Readonly<Record<string, StorageErrorCode>> = {
   '40P01': 'STORAGE_BUSY',
   '55P03': 'STORAGE_BUSY',
   '25006': 'STORAGE_READONLY',
-  // A prepared statement is not on the session where it was prepared: a pooler is in between.
-  '42P05': 'STORAGE_UNAVAILABLE',
   // Somebody caught the error of a statement and went on in the transaction that it had spoilt.
   '25P02': 'STORAGE_REJECTED',
   '25P03': 'TRANSACTION_TIMEOUT',
@@ -41,10 +38,11 @@ const SQLSTATES: Readonly<Record<string, StorageErrorCode>> = {
   // The rest of this class is trouble inside the server that passes, as "tuple concurrently updated" does.
   XX001: 'STORAGE_CORRUPT',
   XX002: 'STORAGE_CORRUPT',
+  // What the data of a write is to blame for, as opposed to what the schema lacks at the moment (42).
   '22': 'STORAGE_REJECTED',
   '23': 'STORAGE_REJECTED',
   '28': 'STORAGE_CANNOT_OPEN',
-  '42': 'STORAGE_REJECTED',
+  '42': 'STORAGE_UNAVAILABLE',
   '54': 'STORAGE_REJECTED',
 }
 
@@ -70,7 +68,7 @@ function classifyDriverError(error: unknown): StorageErrorCode {
     if (state !== undefined) return state
     for (const text of [link.code, link.message]) {
       // Codes are extended with a suffix (SQLITE_BUSY_SNAPSHOT), and some drivers put them into the message only.
-      const [code] = /SQLITE_[A-Z]+|SQL_[A-Z_]+|CLIENT_CLOSED|ARGS_INVALID/.exec(text) ?? []
+      const [code] = /SQLITE_[A-Z]+|SQL_[A-Z_]+|CLIENT_CLOSED/.exec(text) ?? []
       const known = code === undefined ? undefined : CODES[code]
       if (known !== undefined) return known
     }
@@ -91,7 +89,7 @@ export function toStorageError(error: unknown, { location, classify }: DriverErr
   if (isMissingTable(error)) return new NotMigratedError(0, SCHEMA_VERSION)
   const code = classify?.(error) ?? classifyDriverError(error)
   const message = causesOf(error).map((link) => link.message)[0] ?? String(error)
-  const options = { cause: error, ...(isOfConnecting(error) && { mayHaveArrived: false }) }
+  const options = { cause: error, ...(isUndone(error) && { mayHaveArrived: false }) }
   return new StorageError(code, location === null ? message : `${location}: ${message}`, options)
 }
 
@@ -101,6 +99,11 @@ const ofConnecting = new WeakSet<object>()
 /** Nothing was sent, as a driver knows that says so by no code. */
 export function noteOfConnecting(error: unknown): void {
   if (typeof error === 'object' && error !== null) ofConnecting.add(error)
+}
+
+/** Nobody was reached, or the statement was looked at and not begun. */
+function isUndone(error: unknown): boolean {
+  return isOfConnecting(error) || causesOf(error).some(({ code }) => /^42...$|^SQL_(INPUT|PARSE)_ERROR$/.test(code))
 }
 
 function isOfConnecting(error: unknown): boolean {

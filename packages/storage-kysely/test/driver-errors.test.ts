@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isTrouble } from '../src/driver-errors'
+import { isTrouble, toStorageError } from '../src/driver-errors'
 
 const error = (message: string, code?: string, cause?: Error) => Object.assign(new Error(message, { cause }), { code })
 
@@ -41,4 +41,33 @@ const FAULT: readonly Error[] = [
 describe('a statement that failed', () => {
   it.each(TROUBLE)('because of the database: %s', (thrown) => expect(isTrouble(thrown)).toBe(true))
   it.each(FAULT)('by its own fault: %s', (thrown) => expect(isTrouble(thrown)).toBe(false))
+})
+
+const OF_DATA: readonly Error[] = [
+  error('invalid byte sequence for encoding "UTF8": 0x00', '22021'),
+  error('duplicate key value violates unique constraint "one"', '23505'),
+  error('row is too big: size 9000, maximum size 8160', '54000'),
+  error('CHECK constraint failed: no poison', 'SQLITE_CONSTRAINT_CHECK'),
+  error('SQLITE_CONSTRAINT: SQLite error: UNIQUE constraint failed: users.id', 'SQLITE_CONSTRAINT'),
+  error('string or blob too big', 'SQLITE_TOOBIG'),
+  error('datatype mismatch', 'SQLITE_MISMATCH'),
+  error('SQLite3 can only bind numbers, strings, bigints, buffers, and null'),
+]
+
+const OF_SCHEMA: readonly Error[] = [
+  error('column "output" of relation "durably_steps" does not exist', '42703'),
+  error('function now_ms() does not exist', '42883'),
+  error('syntax error at or near "on"', '42601'),
+  error('SQLITE_ERROR: no such column: output', 'SQLITE_ERROR'),
+  error('SQL_INPUT_ERROR: SQLite input error: no such column: output (at offset 7)', 'SQL_INPUT_ERROR'),
+  error('SQL_PARSE_ERROR: SQL string could not be parsed', 'SQL_PARSE_ERROR'),
+]
+
+describe('a write of durably that failed', () => {
+  const codeOf = (thrown: Error) => toStorageError(thrown, { location: null, classify: undefined }).code
+
+  it.each(OF_DATA)('for its data is never taken: %s', (thrown) => expect(codeOf(thrown)).toBe('STORAGE_REJECTED'))
+  it.each(OF_SCHEMA)('for the state of the database is sent again: %s', (thrown) =>
+    expect(codeOf(thrown)).toBe('STORAGE_UNAVAILABLE'),
+  )
 })
