@@ -58,8 +58,8 @@ it('looks at each answer of the database a few times, however many there are', a
     ...inner,
     durablyHooks: {
       ...inner.durablyHooks,
-      batch: async (queries, waitMs) =>
-        ((await batch?.(queries, waitMs)) ?? []).map((rows) => rows.map((row) => countLooks({ ...row }))),
+      batch: async (queries, waitMs, sender) =>
+        ((await batch?.(queries, waitMs, sender)) ?? []).map((rows) => rows.map((row) => countLooks({ ...row }))),
     },
   }
   const counted = createKyselyStorage({ dialect })
