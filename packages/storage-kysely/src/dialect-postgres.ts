@@ -50,6 +50,7 @@ export const postgres: SqlDialect = {
   least: (a, b) => sql`least(${a}, ${b})`,
   // Statistics lag behind a queue that fills: to the planner nothing waits, and any index on the status would do.
   waitingStatus: (column) => sql`(${column} || '')`,
+  isAmong: (column, few) => sql`${column} = any(array(${few}))`,
   isOneOf: (column, json) => sql`${column} = any(array(select json_array_elements_text(${asJson(json)})))`,
   unlessLocked: sql`for update of r skip locked`,
   useIndex: () => sql``,

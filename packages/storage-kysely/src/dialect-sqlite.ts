@@ -27,6 +27,7 @@ export const sqlite: SqlDialect = {
   isSameJson: (a, b) => sql`${a} is ${b}`,
   least: (a, b) => sql`min(${a}, ${b})`,
   waitingStatus: (column) => column,
+  isAmong: (column, few) => sql`${column} in (${few})`,
   isOneOf: (column, json) => sql`+${column} in (select value from json_each(${json}))`,
   unlessLocked: sql``,
   useIndex: (index) => sql`indexed by ${sql.ref(index)}`,

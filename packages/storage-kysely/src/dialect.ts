@@ -38,6 +38,8 @@ export interface SqlDialect {
   readonly least: (a: Sql, b: Sql) => Sql
   /** The status of a run as the indexes of waiting runs know it, and no other index does. */
   readonly waitingStatus: (column: Sql) => Sql
+  /** Whether a column has one of the few values that a query answers: looked up in an index, one after the other. */
+  readonly isAmong: (column: Sql, few: Sql) => Sql
   /** Whether a column has one of the texts of a JSON list; never a reason to look it up in an index. */
   readonly isOneOf: (column: Sql, json: Sql) => Sql
   /** Placed after a read: without the rows that somebody has locked, and would have to be waited for. */

@@ -5,6 +5,7 @@ import {
   type RunCursor,
   type RunQuery,
   type RunRecord,
+  type RunStatus,
   type Scope,
   type StatusCounts,
   type StepRecord,
@@ -75,7 +76,7 @@ function runsQuery(context: SqlContext, query: RunQuery): Sql {
   const { ids, statuses, waitsForRetry, parked, labels, parentRunId, holdingKey, cursor, limit } = query
   const conditions = [
     ...(ids === undefined ? [] : [oneOf(sql`r.id`, ids, context)]),
-    ...(statuses === undefined ? [] : [oneOf(sql`r.status`, statuses, context)]),
+    ...(statuses === undefined ? [] : [isOfStatuses(statuses, context)]),
     ...countable(context, query),
     ...(waitsForRetry === undefined ? [] : [waits(context, 'retry', waitsForRetry)]),
     ...(parked === undefined ? [] : [waits(context, 'unpark', parked)]),
@@ -144,6 +145,13 @@ function isAfter({ createdAt, id }: RunCursor, { dialect }: SqlContext): Sql {
 
 function oneOf(column: Sql, values: readonly SqlValue[], { dialect }: SqlContext): Sql {
   return sql`${column} in (select value from ${dialect.listOf(sql`${JSON.stringify(values)}`)})`
+}
+
+/** One alone stands in the text, so that its rarity is known when the way to its runs is chosen. */
+function isOfStatuses(statuses: readonly RunStatus[], context: SqlContext): Sql {
+  const [only] = statuses
+  const isOne = only !== undefined && statuses.length === 1 && RUN_STATUSES.includes(only)
+  return isOne ? sql`r.status = ${sql.lit(only)}` : oneOf(sql`r.status`, statuses, context)
 }
 
 function where(conditions: readonly Sql[]): Sql {

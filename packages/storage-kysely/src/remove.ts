@@ -1,6 +1,7 @@
 import type { PurgeParams, RunStatus } from '@coji/durably-core'
 import { ENDED_STATUSES } from '@coji/durably-core'
 import { sql } from 'kysely'
+import type { Rows } from './drivers/hooks'
 import { isOfJobs } from './reads'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
@@ -35,10 +36,12 @@ export function removeStatements<TName extends string>(
 
 /** Those who wait for the run `r`: its parent, and who else has asked for it by its key. */
 function awaiterOf(context: SqlContext): Sql {
-  return sql`select 1 from ${context.tables.runs} as parent where parent.id in (${awaitersOf(context)})`
+  return sql`select 1 from ${context.tables.runs} as parent where ${context.dialect.isAmong(sql`parent.id`, awaitersOf(context))}`
 }
 
 export type Purge = (target: StatementTarget, params: PurgeParams) => Promise<number>
+
+type Row = Rows[number]
 
 /** Looks for the oldest first, then removes those that are still as they were seen. */
 export function createPurge(context: SqlContext): Purge {
@@ -56,7 +59,7 @@ export function createPurge(context: SqlContext): Purge {
   return async function purge(target, params) {
     const statuses = params.statuses.filter((status) => (ENDED_STATUSES as readonly RunStatus[]).includes(status))
     if (statuses.length === 0 || params.limit <= 0) return 0
-    const found = await target.read(compileQuery(context, oldest(params, statuses)))
+    const found = await findUnneeded(target, params, statuses)
     if (found.length === 0) return 0
     const runs = JSON.stringify(found.map((row) => [row['id'], row['version']]))
     const runIds = found.map((row) => String(row['id']))
@@ -68,7 +71,21 @@ export function createPurge(context: SqlContext): Purge {
     return results.at(-1)?.length ?? 0
   }
 
-  function oldest(params: PurgeParams, statuses: readonly RunStatus[]): Sql {
+  /** Passes over those that somebody waits for, however many they are. */
+  async function findUnneeded(target: StatementTarget, params: PurgeParams, statuses: readonly RunStatus[]) {
+    for (let last: Row | undefined; ; ) {
+      const page = await target.read(compileQuery(context, oldest(params, statuses, last)))
+      const found = page.filter((row) => Boolean(row['is_unneeded']))
+      if (found.length > 0 || page.length < params.limit) return found
+      last = page.at(-1)
+    }
+  }
+
+  /**
+   * By the end of the runs: any other index would have all of them sorted for each batch. Who waits for them is looked up
+   * afterwards, since what that costs is nothing that Postgres could know.
+   */
+  function oldest(params: PurgeParams, statuses: readonly RunStatus[], last: Row | undefined): Sql {
     const { tenant, jobNames, olderThanMs, before, keepNewest, limit } = params
     const scope = [
       sql`r.finished_at is not null`,
@@ -80,12 +97,14 @@ export function createPurge(context: SqlContext): Purge {
       ...(olderThanMs === undefined ? [] : [sql`r.finished_at < ${dialect.nowPlus(sql`${-olderThanMs}`)}`]),
       ...(before === undefined ? [] : [sql`r.finished_at < ${before}`]),
     ]
-    // By the end of the runs: any other index would have all of them sorted for each batch.
+    const after = last === undefined ? [] : [sql`(r.finished_at, r.id) > (${last['finished_at']}, ${last['id']})`]
     const ended = runsBy(context, 'finished')
     const newest = sql`r.id not in (select r.id from ${ended} where ${and(...scope)}
       order by r.finished_at desc, r.id desc limit ${keepNewest ?? 0})`
-    const needed = fences['purge.unneeded'](awaiterOf(context))
-    return sql`select r.id, r.version from ${ended} where ${and(...scope, ...age, newest, needed)}
-      order by r.finished_at, r.id limit ${limit}`
+    return sql`with page as materialized (
+        select r.* from ${ended} where ${and(...scope, ...age, ...after, newest)} order by r.finished_at, r.id limit ${limit})
+      select r.id, r.version, ${dialect.read(sql`r.finished_at`, 'instant')} as finished_at,
+        ${fences['purge.unneeded'](awaiterOf(context))} as is_unneeded
+      from page as r order by r.finished_at, r.id`
   }
 }

@@ -30,6 +30,7 @@ export interface Explained {
 export interface ExplainBench {
   readonly storage: KyselyStorage
   execute(statement: string): Promise<void>
+  query<T extends pg.QueryResultRow>(statement: string): Promise<readonly T[]>
   /** The statements of the first message that `act` sends, explained; afterwards nothing has happened. */
   explain(act: (storage: KyselyStorage) => Promise<unknown>): Promise<Explained>
   close(): Promise<void>
@@ -52,6 +53,7 @@ export async function explainBench(): Promise<ExplainBench> {
   return {
     storage,
     execute: async (statement) => void (await client.query(statement)),
+    query: async (statement) => (await client.query(statement)).rows,
     async explain(act) {
       const statements = await statementsOf(act)
       await client.query('begin')

@@ -54,6 +54,12 @@ const finished = insert({
   },
 })
 
+const timedOut = insert({
+  prefix: 'T',
+  count: 2000,
+  columns: { status: `'timed_out'`, available_at: 'now()', started_at: 'now()', finished_at: 'now()' },
+})
+
 const due = insert({
   prefix: 'P',
   count: DUE,
@@ -111,6 +117,8 @@ const steps = `insert into durably_steps (id, run_id, name, "index", kind, statu
 
 const events = `insert into durably_run_events (run_id, seq, event_type, payload, created_at)
   select id, 1, 'run:trigger', '{}', now() from durably_runs ${SOME}`
+
+const logs = `insert into durably_logs (id, run_id, level, message, timestamp) select id, id, 'info', 'text', now() from durably_runs ${SOME}`
 
 const signals = `insert into durably_signals (run_id, position, name, created_at) select id, 1, 'go', now() from durably_runs ${SOME}`
 
@@ -241,7 +249,20 @@ describe('plans', () => {
   let held: readonly RunRecord[]
 
   beforeAll(async () => {
-    bench = await benchWith(finished, due, waiting, blocked, holder, running, labels, steps, events, signals)
+    bench = await benchWith(
+      finished,
+      timedOut,
+      due,
+      waiting,
+      blocked,
+      holder,
+      running,
+      labels,
+      steps,
+      logs,
+      events,
+      signals,
+    )
     held = await claimOf(10)(bench.storage)
     await bench.storage.commit(held.map((run) => newCommit(run, { steps: [stepOf(run, 'first')], events: [EVENT] })))
     await bench.execute('analyze')
@@ -265,6 +286,12 @@ describe('plans', () => {
     'get its steps': (storage) => storage.getSteps(held[0]?.id ?? ''),
     'find parked runs': (storage) => storage.getRuns({ parked: true, limit: 100 }),
     'find parked runs of a job': (storage) => storage.getRuns({ parked: true, jobNames: ['job'], limit: 100 }),
+    'newest runs': (storage) => storage.getRuns({ limit: 100 }),
+    'newest runs of a status': (storage) => storage.getRuns({ statuses: ['timed_out'], limit: 100 }),
+    'runs with a label': (storage) => storage.getRuns({ labels: { customer: '120' }, limit: 100 }),
+    'children of a run': (storage) => storage.getRuns({ parentRunId: 'F'.padEnd(25, '0').concat('4'), limit: 100 }),
+    purge: (storage) => storage.purge({ statuses: ['completed'], olderThanMs: 86_400_000, limit: 100 }),
+    'logs of a run': (storage) => storage.logs.getLogs(held[0]?.id ?? '', { limit: 100 }),
     'tail events': (storage) =>
       storage.events.tail(
         held.map(({ id }) => ({ runId: id, after: 0 })),
@@ -289,5 +316,31 @@ describe('plans', () => {
     // Compiling a plan takes longer than all of these take.
     expect(dearest?.cost).toBeLessThan(JIT_ABOVE_COST)
     await expect(text.join('\n')).toMatchFileSnapshot('./plans.txt')
+  })
+
+  /** Those that no statement reads by, and what they are for. */
+  const OTHERWISE: Readonly<Record<string, string>> = {
+    durably_logs_pkey: 'keeps an id to one log',
+    durably_steps_pkey: 'keeps an id to one step',
+    durably_runs_idempotency: 'keeps a key to one run',
+    durably_runs_schedule: 'keeps an instant of a schedule to one run',
+    durably_steps_live_name: 'keeps a name to one recorded step',
+    durably_signals_dedupe: 'keeps a dedupe key to one signal',
+    durably_runs_status_key: 'for who looks at the tables: what runs, or waits, of a key',
+  }
+
+  it('use every index there is, or it is written what it is for', async () => {
+    const used = new Set<string>()
+    for (const act of Object.values(STATEMENTS)) {
+      for (const access of (await bench.explain(act)).accesses) {
+        for (const [index] of access.matchAll(/durably_\w+/g)) used.add(index)
+      }
+    }
+    const indexes = await bench.query<{ readonly name: string }>(
+      `select indexname as name from pg_indexes where indexname like 'durably_%' and schemaname = current_schema
+        and tablename <> 'durably_schema_versions' order by 1`,
+    )
+    const idle = indexes.map(({ name }) => name).filter((name) => !used.has(name))
+    expect(idle.sort()).toEqual(Object.keys(OTHERWISE).sort())
   })
 })
