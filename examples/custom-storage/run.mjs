@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { exec, pnpm } from '../../scripts/pnpm.mjs'
 
 // The example as a reader has it: a folder of its own somewhere else, with nothing in it but the packed core.
@@ -50,7 +50,8 @@ try {
   writeFileSync(join(folder, 'package.json'), '{ "name": "my-storage", "private": true, "type": "module" }')
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
   runIn(folder, 'npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', '--prefer-offline', tarball])
-  runIn(folder, process.execPath, [createRequire(import.meta.url).resolve('typescript/bin/tsc'), '-p', '.'])
+  const compiler = dirname(createRequire(import.meta.url).resolve('@typescript/native/package.json'))
+  runIn(folder, process.execPath, [join(compiler, 'bin', 'tsc'), '-p', '.'])
   const tests = readdirSync(join(folder, 'test')).filter((name) => name.endsWith('.test.ts'))
   const built = tests.map((name) => join('built', 'test', name.replace(/ts$/, 'js')))
   runIn(folder, process.execPath, ['--test', '--test-reporter=dot', ...built])

@@ -39,7 +39,7 @@ function startShop(env: NodeJS.ProcessEnv): Shop {
     complaints: () => complaints,
     end,
     async printed(pattern) {
-      await expect.poll(() => text, { timeout: 60_000, interval: 5, message: complaints }).toMatch(pattern)
+      await expect.poll(() => text, { interval: 5, message: complaints }).toMatch(pattern)
       return pattern.exec(text) ?? []
     },
   }
@@ -47,9 +47,7 @@ function startShop(env: NodeJS.ProcessEnv): Shop {
 
 const post = async (url: string, body: string) => (await (await fetch(url, { method: 'POST', body })).text()).trim()
 
-it('orders are done to their end although workers are killed, and no step twice that was done', {
-  timeout: 60_000,
-}, async () => {
+it('orders are done to their end although workers are killed, and no step twice that was done', async () => {
   const database = await createDatabase()
   onTestFinished(() => database.drop())
   const shop = startShop({ DATABASE_URL: database.url })

@@ -226,6 +226,7 @@ export type {
   RunLabelsTable,
   RunsTable,
   SchemaVersionsTable,
+  Sender,
   SignalsTable,
   SqlTransaction,
   StepsTable,

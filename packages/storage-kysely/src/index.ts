@@ -6,6 +6,7 @@ export type {
   NotificationListener,
   Notifications,
   Rows,
+  Sender,
 } from './drivers/hooks'
 export type { SqlTransaction } from './given-transaction'
 export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
