@@ -92,6 +92,49 @@ describe('when a run is interrupted, its calls', () => {
     expect(await now()).toMatchObject({ status: 'cancelled' })
   })
 
+  it('are not reported either when a library has put back the process.emit that was there before', async () => {
+    const { process } = globalThis as unknown as { process: { on: Listen; off: Listen; emit: unknown } }
+    type Listen = (event: 'unhandledRejection', listener: (error: unknown) => void) => void
+    const { emit: asItIs } = process
+    const heard: unknown[] = []
+    const listen = (error: unknown) => heard.push(error)
+    const interruptOne = async () => {
+      const { durably, run } = await bench.perform(async (ctx) => {
+        const branch = async () => void (await ctx.waitFor('branch'))
+        const left = branch()
+        await new Promise<void>((resolve) => bench.clock.schedule(50, resolve))
+        await left
+      })
+      await durably.cancel(run.id)
+      await bench.clock.advance(50)
+      await settled()
+      await durably.stop()
+    }
+    process.on('unhandledRejection', listen)
+    try {
+      process.emit = (Object.getPrototypeOf(Object.getPrototypeOf(process)) as typeof process).emit
+      await interruptOne()
+      const [first, before] = [
+        process.emit,
+        (Object.getPrototypeOf(Object.getPrototypeOf(process)) as typeof process).emit,
+      ]
+      process.emit = before
+      await interruptOne()
+      expect(heard).toEqual([])
+      // Who stands around ours leaves it where it is.
+      const around = function (this: unknown, ...args: unknown[]) {
+        return (first as (...all: unknown[]) => unknown).apply(this, args)
+      }
+      process.emit = around
+      await interruptOne()
+      expect(process.emit).toBe(around)
+      expect(heard).toEqual([])
+    } finally {
+      process.emit = asItIs
+      process.off('unhandledRejection', listen)
+    }
+  })
+
   it('reject after those before them, whose bodies let go soon', async () => {
     const order: string[] = []
     const note = noteRejections(order)

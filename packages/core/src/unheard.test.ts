@@ -2,28 +2,25 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { InterruptionError, PermanentError } from './errors'
 import { hushInterruptions } from './unheard'
 
-const WATCHED = Symbol.for('@coji/durably-core/unheard')
-const place = globalThis as { [WATCHED]?: true }
-const wasWatched = place[WATCHED]
+afterEach(() => vi.unstubAllGlobals())
 
-afterEach(() => {
-  vi.unstubAllGlobals()
-  if (wasWatched === undefined) delete place[WATCHED]
-  else place[WATCHED] = wasWatched
-})
-
-type Listen = (type: string, listener: (event: object) => void) => void
+interface Listening {
+  readonly listener: (event: object) => void
+  readonly options: unknown
+}
 
 it('in a page, what nobody hears of an interruption is kept from the console and from who reports errors', () => {
-  const listeners: ((event: object) => void)[] = []
-  const addEventListener: Listen = (_type, listener) => listeners.push(listener)
-  delete place[WATCHED]
+  const listening: Listening[] = []
+  const addEventListener = (_type: string, listener: Listening['listener'], options: unknown) =>
+    listening.push({ listener, options })
   vi.stubGlobal('process', undefined)
   vi.stubGlobal('addEventListener', addEventListener)
   hushInterruptions()
   hushInterruptions()
   vi.unstubAllGlobals()
-  expect(listeners).toHaveLength(1)
+  expect(listening[0]?.options).toEqual({ capture: true })
+  // A page takes it once.
+  expect(new Set(listening.map(({ listener }) => listener)).size).toBe(1)
 
   const isHushed = (reason: unknown) => {
     const calls: string[] = []
@@ -32,7 +29,7 @@ it('in a page, what nobody hears of an interruption is kept from the console and
       preventDefault: () => calls.push('default'),
       stopImmediatePropagation: () => calls.push('others'),
     }
-    for (const listener of listeners) listener(event)
+    listening[0]?.listener(event)
     return calls.length === 2
   }
   const cause = new InterruptionError('cancelled', 'run')
@@ -45,7 +42,18 @@ it('in a page, what nobody hears of an interruption is kept from the console and
   })
   expect(isHushed(cause)).toBe(true)
   expect(isHushed(new Error('wrapped', { cause: new PermanentError('twice', { cause }) }))).toBe(true)
-  expect(isHushed(new AggregateError([new Error('another'), cause]))).toBe(true)
-  for (const other of [new Error('another'), undefined, null, 'cancelled', circular, hostile])
+  expect(isHushed(new AggregateError([cause, new Error('wrapped', { cause })]))).toBe(true)
+  expect(isHushed(new AggregateError([], 'none', { cause }))).toBe(true)
+  const mixed = new AggregateError([new Error('another'), cause], 'two', { cause })
+  for (const other of [
+    mixed,
+    new AggregateError([]),
+    new Error('another'),
+    undefined,
+    null,
+    'cancelled',
+    circular,
+    hostile,
+  ])
     expect(isHushed(other)).toBe(false)
 })

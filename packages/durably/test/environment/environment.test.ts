@@ -165,3 +165,40 @@ describe('a page that cannot store', () => {
     expect(await page.evaluate(() => window.api.runs())).toMatchObject({ ok: true, value: [] })
   })
 })
+
+describe('a page in which nobody hears of the branches of an interrupted run', () => {
+  it('has nothing of them in its console, and tells of others as ever', async () => {
+    const uncaught: string[] = []
+    const page = await visit({ url: urlOf(bare), before: async (opened) => listen(opened, uncaught) })
+    for (const times of [1, 2]) {
+      expect(await page.evaluate(() => window.api.interrupt())).toMatchObject({ ok: true })
+      // It is rejected last.
+      await expect.poll(() => uncaught.filter((message) => message === 'Not of the job.')).toHaveLength(times)
+      expect(uncaught).toHaveLength(times)
+    }
+    expect(await page.evaluate(() => window.rejections)).toContain('Not of the job.')
+  })
+
+  it('keeps them from listeners that came after the first of them', async () => {
+    const uncaught: string[] = []
+    const page = await visit({ url: urlOf(bare) })
+    await page.evaluate(() => window.api.interrupt())
+    await listen(page, uncaught)
+    await page.evaluate(() => window.api.interrupt())
+    await expect.poll(() => uncaught).toContain('Not of the job.')
+    expect(uncaught).toEqual(['Not of the job.'])
+    expect(await page.evaluate(() => window.rejections)).toEqual(['Not of the job.'])
+  })
+
+  /** With a listener of the application, now and in what is loaded from now on. */
+  async function listen(page: Page, uncaught: string[]): Promise<void> {
+    const start = () => {
+      const rejections: string[] = []
+      Object.assign(window, { rejections })
+      window.addEventListener('unhandledrejection', ({ reason }) => rejections.push(String(reason.message)))
+    }
+    page.on('pageerror', ({ message }) => uncaught.push(message))
+    await page.addInitScript(start)
+    await page.evaluate(start)
+  }
+})

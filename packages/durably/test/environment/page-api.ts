@@ -27,11 +27,15 @@ export interface PageApi {
   troubles(): readonly string[]
   runs(): Promise<Answer>
   payloadOf(id: string): Promise<Answer>
+  /** Cancels a run whose branches nobody listens to, in memory. Then rejects something that is not of it. */
+  interrupt(): Promise<Answer>
   close(): Promise<Answer>
 }
 
 declare global {
   interface Window {
     readonly api: PageApi
+    /** What a listener of the application heard of rejections. */
+    readonly rejections: string[]
   }
 }

@@ -1,5 +1,11 @@
 import { SQLocalKysely } from 'sqlocal/kysely'
-import { createDurably, DurablyError, type StandardSchema } from '../../../src/index'
+import {
+  createDurably,
+  createMemoryStorage,
+  DurablyError,
+  type JobContext,
+  type StandardSchema,
+} from '../../../src/index'
 import { sqlocal, type SqlocalConfig } from '../../../src/sqlocal'
 import type { Answer, OpenConfig, PageApi } from '../page-api'
 
@@ -42,6 +48,30 @@ async function answer(work: () => Promise<unknown>): Promise<Answer> {
   }
 }
 
+async function leavesBranches(ctx: JobContext): Promise<void> {
+  const branch = async () => void (await ctx.waitFor('branch'))
+  const branches = [branch(), Promise.any([ctx.waitFor('any')])]
+  await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+  for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setTimeout(resolve))
+  await Promise.all(branches)
+}
+
+async function interrupt(): Promise<void> {
+  const durably = createDurably({ storage: createMemoryStorage(), logger: null })
+  const job = durably.defineJob({ name: 'branches', input: trusted<null>() }, leavesBranches)
+  const ended = new Promise<void>((resolve) => {
+    durably.on('run:cancel', ({ requested }) => !requested && resolve())
+  })
+  const started = new Promise((resolve) => durably.on('run:start', resolve))
+  durably.start()
+  const { id } = await job.trigger(null)
+  await started
+  await durably.cancel(id)
+  await ended
+  await durably.close()
+  void Promise.reject(new Error('Not of the job.'))
+}
+
 const opened: Partial<Record<'app', ReturnType<typeof open>>> = {}
 
 function app() {
@@ -67,6 +97,7 @@ const api: PageApi = {
   runs: () =>
     answer(async () => (await app().durably.getRuns({ limit: 500 })).map(({ id, status }) => ({ id, status }))),
   payloadOf: (id) => answer(async () => (await app().durably.getRun(id))?.payload),
+  interrupt: () => answer(interrupt),
   close: () => answer(() => app().durably.close()),
 }
 
