@@ -50,6 +50,19 @@ class CardDeclined extends PermanentError {
   override readonly name = 'CardDeclined'
 }
 
+/** Words of the application's own. */
+class Visa extends PermanentError {
+  static readonly brand = 'visa'
+  static readonly kind = 'card'
+  static readonly isPermanent = false
+}
+
+/** As code from before there were classes has it. */
+function OldStyle(this: Error) {
+  Object.assign(this, new PermanentError('no'))
+}
+OldStyle.prototype = Object.create(PermanentError.prototype, { constructor: { value: OldStyle } })
+
 class OddError extends Error {
   override readonly name = 'OddError'
   readonly code = 'E_ODD'
@@ -246,6 +259,8 @@ describe('an error that is permanent', () => {
   it.each(['step', 'job'] as const)('is not tried again by a %s, nor is a subclass with its own name', async (who) => {
     expect(await tries(() => new PermanentError('no'), who)).toBe(1)
     expect(await tries(() => new CardDeclined('no'), who)).toBe(1)
+    expect(await tries(() => new Visa('no'), who)).toBe(1)
+    expect(await tries(() => new (OldStyle as unknown as new () => Error)(), who)).toBe(1)
     expect(await tries(() => new Error('no'), who)).toBe(3)
   })
 

@@ -12,7 +12,7 @@ export interface ValidationIssue {
 
 /** An input, output or signal that its schema refuses. `issues` has each flaw with its path. */
 export class ValidationError extends DurablyError {
-  static override readonly brand = { kind: 'ValidationError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'ValidationError', isPermanent: true }
   override readonly name: string = 'ValidationError'
   readonly issues: readonly ValidationIssue[]
 
@@ -25,7 +25,7 @@ export class ValidationError extends DurablyError {
 
 /** An option or argument that makes no sense; the message says which, and what it takes. */
 export class InvalidOptionError extends DurablyError {
-  static override readonly brand = { kind: 'InvalidOptionError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'InvalidOptionError', isPermanent: true }
   override readonly name: string = 'InvalidOptionError'
 
   constructor(message: string) {
@@ -35,7 +35,7 @@ export class InvalidOptionError extends DurablyError {
 
 /** A value that JSON would change or cannot carry, at `path`. The message says what to store instead. */
 export class SerializationError extends DurablyError {
-  static override readonly brand = { kind: 'SerializationError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'SerializationError', isPermanent: true }
   override readonly name: string = 'SerializationError'
   readonly path: string
 
@@ -47,7 +47,7 @@ export class SerializationError extends DurablyError {
 
 /** A value over its limit (1 MiB by default). Store a reference and keep the data elsewhere. */
 export class PayloadTooLargeError extends DurablyError {
-  static override readonly brand = { kind: 'PayloadTooLargeError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'PayloadTooLargeError', isPermanent: true }
   override readonly name: string = 'PayloadTooLargeError'
   readonly bytes: number
   readonly limit: number
@@ -61,7 +61,7 @@ export class PayloadTooLargeError extends DurablyError {
 
 /** A run that does not exist (for this tenant) or was deleted, or a job that is not registered. */
 export class NotFoundError extends DurablyError {
-  static override readonly brand = { kind: 'NotFoundError' }
+  static override readonly 'durably:error' = { kind: 'NotFoundError' }
   override readonly name: string = 'NotFoundError'
 
   constructor(message: string) {
@@ -75,7 +75,7 @@ export class NotFoundError extends DurablyError {
 
 /** The run is not in a state that allows the command (`status` has it), or its idempotency key is taken by a different payload. */
 export class ConflictError extends DurablyError {
-  static override readonly brand = { kind: 'ConflictError' }
+  static override readonly 'durably:error' = { kind: 'ConflictError' }
   override readonly name: string = 'ConflictError'
   readonly runId: string
   readonly status: RunStatus | null
@@ -89,7 +89,7 @@ export class ConflictError extends DurablyError {
 
 /** Two definitions with one name on one instance. Give one of them another name. */
 export class DuplicateJobError extends DurablyError {
-  static override readonly brand = { kind: 'DuplicateJobError' }
+  static override readonly 'durably:error' = { kind: 'DuplicateJobError' }
   override readonly name: string = 'DuplicateJobError'
 
   constructor(jobName: string) {
@@ -99,7 +99,7 @@ export class DuplicateJobError extends DurablyError {
 
 /** One step name used twice in one execution. Put what tells them apart into the name. */
 export class DuplicateStepError extends DurablyError {
-  static override readonly brand = { kind: 'DuplicateStepError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'DuplicateStepError', isPermanent: true }
   override readonly name: string = 'DuplicateStepError'
 
   constructor(stepName: string, first: string, second: string) {
@@ -113,7 +113,7 @@ export class DuplicateStepError extends DurablyError {
 
 /** A ctx call inside the body of a step. Call it after that step. */
 export class NestedStepError extends DurablyError {
-  static override readonly brand = { kind: 'NestedStepError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'NestedStepError', isPermanent: true }
   override readonly name: string = 'NestedStepError'
 
   constructor(inner: string, outer: string) {
@@ -126,7 +126,7 @@ export class NestedStepError extends DurablyError {
 
 /** The storage (or how it was set up) cannot do what was asked; `capability` names the group of methods that it lacks. */
 export class CapabilityMissingError extends DurablyError {
-  static override readonly brand = { kind: 'CapabilityMissingError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'CapabilityMissingError', isPermanent: true }
   override readonly name: string = 'CapabilityMissingError'
   readonly capability: string
 
@@ -138,7 +138,7 @@ export class CapabilityMissingError extends DurablyError {
 
 /** A live view of a run executed elsewhere needs its history in the database: `durably.use(withLogPersistence())`. */
 export class HistoryRequiredError extends DurablyError {
-  static override readonly brand = { kind: 'HistoryRequiredError' }
+  static override readonly 'durably:error' = { kind: 'HistoryRequiredError' }
   override readonly name: string = 'HistoryRequiredError'
 
   constructor(what: string) {
@@ -148,7 +148,7 @@ export class HistoryRequiredError extends DurablyError {
 
 /** The tables are missing or older than this code: `await durably.migrate()`. */
 export class NotMigratedError extends DurablyError {
-  static override readonly brand = { kind: 'NotMigratedError' }
+  static override readonly 'durably:error' = { kind: 'NotMigratedError' }
   override readonly name: string = 'NotMigratedError'
 
   constructor(found: number, wanted: number) {
@@ -159,7 +159,7 @@ export class NotMigratedError extends DurablyError {
 
 /** The tables are so new that this code must not touch them: update durably. */
 export class SchemaTooNewError extends DurablyError {
-  static override readonly brand = { kind: 'SchemaTooNewError' }
+  static override readonly 'durably:error' = { kind: 'SchemaTooNewError' }
   override readonly name: string = 'SchemaTooNewError'
 
   constructor(minReader: number, known: number) {
@@ -172,7 +172,7 @@ export class SchemaTooNewError extends DurablyError {
 
 /** `migrate()` found something it does not own or cannot use, such as another table of a name of its own. */
 export class MigrationError extends DurablyError {
-  static override readonly brand = { kind: 'MigrationError' }
+  static override readonly 'durably:error' = { kind: 'MigrationError' }
   override readonly name: string = 'MigrationError'
 
   constructor(message: string, options?: ErrorOptions) {
@@ -211,7 +211,7 @@ export type StorageErrorCode =
  * has failed.
  */
 export class StorageError extends DurablyError {
-  static override readonly brand = { kind: 'StorageError' }
+  static override readonly 'durably:error' = { kind: 'StorageError' }
   override readonly name: string = 'StorageError'
   declare readonly code: StorageErrorCode
   /** Whether the database may have got what was asked of it: not when it could not even be reached. */
@@ -234,7 +234,7 @@ export function isRejection(error: unknown): error is StorageError {
 
 /** The call was sent, and the connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */
 export class UnknownOutcomeError extends DurablyError {
-  static override readonly brand = { kind: 'UnknownOutcomeError' }
+  static override readonly 'durably:error' = { kind: 'UnknownOutcomeError' }
   override readonly name: string = 'UnknownOutcomeError'
 
   constructor(what: string, options?: ErrorOptions) {
@@ -252,7 +252,7 @@ export type InterruptionReason = 'cancelled' | 'timeout' | 'lease-lost' | 'shutd
 
 /** The reason of an aborted `ctx.signal`, and what ctx calls of an interrupted execution reject with. */
 export class InterruptionError extends DurablyError {
-  static override readonly brand = { kind: 'InterruptionError' }
+  static override readonly 'durably:error' = { kind: 'InterruptionError' }
   override readonly name: string = 'InterruptionError'
   readonly reason: InterruptionReason
 
@@ -275,7 +275,7 @@ export const NO_CODE = 'STEP_FAILED'
 
 /** A step that failed with an error that is none of durably's own, as the job gets it, at once and ever after. */
 export class StepError extends DurablyError {
-  static override readonly brand = { kind: 'StepError' }
+  static override readonly 'durably:error' = { kind: 'StepError' }
   override readonly name: string = 'StepError'
   readonly stepName: string
   readonly originalName: string
@@ -289,7 +289,7 @@ export class StepError extends DurablyError {
 
 /** A `once` step was started and its outcome is not known. The job decides what that means: catch it, or let the run fail. */
 export class InterruptedError extends DurablyError {
-  static override readonly brand = { kind: 'InterruptedError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'InterruptedError', isPermanent: true }
   override readonly name: string = 'InterruptedError'
   readonly stepName: string
 
@@ -304,7 +304,7 @@ export class InterruptedError extends DurablyError {
 
 /** Throw it to say that trying again is useless. */
 export class PermanentError extends DurablyError {
-  static override readonly brand = { kind: 'PermanentError', isPermanent: true }
+  static override readonly 'durably:error' = { kind: 'PermanentError', isPermanent: true }
   override readonly name: string = 'PermanentError'
 
   constructor(message: string, options?: ErrorOptions) {
@@ -314,7 +314,7 @@ export class PermanentError extends DurablyError {
 
 /** Throw it to say when trying again makes sense: the retry policy decides whether, this error decides when. */
 export class RetryAfterError extends DurablyError {
-  static override readonly brand = { kind: 'RetryAfterError' }
+  static override readonly 'durably:error' = { kind: 'RetryAfterError' }
   override readonly name: string = 'RetryAfterError'
   /** Milliseconds from now. */
   readonly retryAfterMs: number
@@ -331,7 +331,7 @@ export class RetryAfterError extends DurablyError {
 
 /** Never thrown at anyone: what is recorded of a run that lost the worker of each try it had left. */
 export class CrashLimitError extends DurablyError {
-  static override readonly brand = { kind: 'CrashLimitError' }
+  static override readonly 'durably:error' = { kind: 'CrashLimitError' }
   override readonly name: string = 'CrashLimitError'
 
   constructor(tries: number, crashes: number) {
@@ -345,7 +345,7 @@ export class CrashLimitError extends DurablyError {
  * was failed by hand.
  */
 export class ParkedError extends DurablyError {
-  static override readonly brand = { kind: 'ParkedError' }
+  static override readonly 'durably:error' = { kind: 'ParkedError' }
   override readonly name: string = 'ParkedError'
 
   constructor(message = 'The run was parked, and failed by hand.') {
@@ -355,7 +355,7 @@ export class ParkedError extends DurablyError {
 
 /** The run that was waited for ended `failed`, or `timed_out` by a limit of its own; `run` has it. */
 export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
-  static override readonly brand = { kind: 'RunFailedError' }
+  static override readonly 'durably:error' = { kind: 'RunFailedError' }
   override readonly name: string = 'RunFailedError'
   readonly run: TRun
 
@@ -374,7 +374,7 @@ export interface EndedBadly {
 
 /** The run that was waited for was cancelled. */
 export class CancelledError extends DurablyError {
-  static override readonly brand = { kind: 'CancelledError' }
+  static override readonly 'durably:error' = { kind: 'CancelledError' }
   override readonly name: string = 'CancelledError'
   readonly runId: string
 
@@ -386,7 +386,7 @@ export class CancelledError extends DurablyError {
 
 /** The time to wait for a run was over. The run goes on. */
 export class TimeoutError extends DurablyError {
-  static override readonly brand = { kind: 'TimeoutError' }
+  static override readonly 'durably:error' = { kind: 'TimeoutError' }
   override readonly name: string = 'TimeoutError'
 
   constructor(message: string) {
@@ -396,7 +396,7 @@ export class TimeoutError extends DurablyError {
 
 /** An instance that was closed. Create another one. */
 export class ClosedError extends DurablyError {
-  static override readonly brand = { kind: 'ClosedError' }
+  static override readonly 'durably:error' = { kind: 'ClosedError' }
   override readonly name: string = 'ClosedError'
 
   constructor() {
