@@ -390,6 +390,22 @@ describe('a commit that will never be taken', () => {
   })
 
   it.each([
+    { refused: 'a log line', message: 'all', line: 'POISON', progress: { current: 5, total: 5, message: 'all' } },
+    { refused: 'its own message', message: 'POISON', line: 'fine', progress: null },
+  ])('costs the progress right before the end of a run nothing but $refused', async ({ message, line, progress }) => {
+    const durably = refusing('POISON')
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => {
+      ctx.progress(5, 5, message)
+      ctx.log.info(line)
+      return 'done'
+    })
+    durably.start()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(1000)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: 'done', progress })
+  })
+
+  it.each([
     ['ctx.trigger', 'payload', true],
     ['ctx.triggerAll', 'payload', true],
     ['ctx.waitFor', 'signal', true],

@@ -215,13 +215,24 @@ export class RunWriter {
   /** The outcome goes with the last pieces. */
   #takeParcel(): Parcel {
     const isSuspected = this.#suspected > 0
+    if (isSuspected && this.#progress !== null && this.#isOutcomeNext()) return this.#takeProgress()
     const pieces = this.#pieces.splice(0, isSuspected ? 1 : countForOneCommit(this.#pieces))
     this.#suspected = Math.max(0, this.#suspected - 1)
     this.#chunks.take(pieces)
     const outcome = this.#pieces.length === 0 ? this.#outcome : null
-    const progress = isSuspected ? null : this.#progress
-    if (!isSuspected || outcome !== null) this.#progress = null
+    if (isSuspected) return { pieces, progress: null, outcome }
+    const { progress } = this.#takeProgress()
     return { pieces, progress, outcome }
+  }
+
+  #isOutcomeNext(): boolean {
+    return this.#outcome !== null && this.#pieces.length === 1
+  }
+
+  #takeProgress(): Parcel {
+    const progress = this.#progress
+    this.#progress = null
+    return { ...NOTHING, progress }
   }
 
   #toCommit(parcel: Parcel): RunCommit {

@@ -116,6 +116,7 @@ describe.each(DATABASES)('ctx.transaction on $name', ({ dialect }) => {
     const { id, run, steps } = await perform(async (ctx) => {
       ctx.log.info('line')
       if (when === 'before it') ctx.log.info('line')
+      ctx.progress(1, 2)
       await ctx.transaction('charge', async (trx: Trx) => {
         bodies += 1
         await charge(trx)
@@ -123,7 +124,7 @@ describe.each(DATABASES)('ctx.transaction on $name', ({ dialect }) => {
       })
       return 'paid'
     })
-    expect(run).toMatchObject({ status: 'completed', output: 'paid' })
+    expect(run).toMatchObject({ status: 'completed', output: 'paid', progress: { current: 1, total: 2 } })
     expect(steps).toMatchObject([{ name: 'charge', status: 'completed', attempt: 1 }])
     expect(await charges()).toEqual([1])
     expect(bodies).toBe(2)
