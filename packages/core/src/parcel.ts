@@ -27,7 +27,7 @@ export interface Piece {
   readonly consumedSignals?: readonly number[]
   readonly log?: NewLog
   readonly event?: EventInput | null
-  readonly chunk?: { readonly length: number; readonly dueAt: number }
+  readonly chunk?: { readonly stepId: string; readonly length: number; readonly dueAt: number }
   readonly resolve?: (answer: StepAnswer) => void
 }
 

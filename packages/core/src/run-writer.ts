@@ -14,58 +14,23 @@ import {
   settle,
 } from './parcel'
 import type { Parcel, Piece, Refused, StepAnswer } from './parcel'
-import type { CommitAnswer, Lease, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from './storage'
+import type { StepCommit, Take, Taken } from './step-commit'
+import { StreamHoles } from './stream-holes'
+import type { CommitAnswer, Lease, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
 
 /** How long something that has no commit of its own waits for one. */
 const EVENT_RIDE_MS = 100
 const PROGRESS_RIDE_MS = 250
 const CHUNK_RIDE_MS = 50
 
-export interface StepCommit {
-  /** Rows in their order; more than one when the step goes on in a row of its own. */
-  readonly writes: readonly StepWrite[]
-  /** The run has got further with it. */
-  readonly hasProgressed: boolean
-  /** The highest index of a completed step, plus one; `null` leaves it. */
-  readonly currentStepIndex: number | null
-  /** Runs to create with the rows. */
-  readonly children?: readonly NewRun[]
-  /** Positions of the signals that the rows used up. */
-  readonly consumedSignals: readonly number[]
-  /** Stored with the row; emitted by the caller once it is kept. */
-  readonly event: EventInput | null
-}
-
 /** A chunk of a stream. */
 export interface ChunkWrite {
   readonly event: EventInput<'step:chunk'>
+  readonly stepId: string
   /** Of its JSON. */
   readonly length: number
   /** Goes with the first chunk of a start, so that the next start knows of it. */
   readonly row: StepWrite | null
-}
-
-/** Whether the step of a transaction goes without what else has gathered, which the database may refuse. */
-export type Take = (step: StepCommit, isAlone: boolean) => Taken
-
-/** What a transaction carries as the run's commit in flight. */
-export interface Taken {
-  readonly commit: RunCommit
-  /** Nothing of others goes with it. */
-  readonly isAlone: boolean
-  /** Once `keep` or `drop` was called. */
-  readonly answered: Promise<StepAnswer>
-  /** It was committed, or the lease was found lost. */
-  keep(answer: CommitAnswer): void
-  /** It was rolled back: what it carried of others goes with the next commit, one by one if it is suspected. */
-  giveBack(params: { readonly isNumberUsed: boolean; readonly isSuspected?: boolean }): void
-  /** What became of it will never be known here: of the run nothing else is written but how it ends. */
-  drop(): void
-  /**
-   * Writes a commit of nothing under its number. Whatever became of the transaction, it is decided from then on: one
-   * that was still under way finds its number taken. Only the database can tell how it was decided.
-   */
-  settleNumber(): Promise<CommitAnswer>
 }
 
 export interface RunWriterParams {
@@ -91,6 +56,7 @@ export class RunWriter {
   /** Transactions that wait to be the commit in flight. */
   readonly #turns: (() => void)[] = []
   readonly #chunks = new ChunkBacklog()
+  readonly #holes = new StreamHoles()
   #finished = false
   /** Something was dropped that what comes later builds on. */
   #isTorn = false
@@ -104,6 +70,8 @@ export class RunWriter {
   }
 
   commitStep({ writes, event, ...rest }: StepCommit): Promise<StepAnswer> {
+    const refusal = this.#holes.refusalIn(writes)
+    if (refusal !== undefined) return Promise.resolve({ kept: false, refusal })
     return this.#commitNow({ ...rest, steps: writes, event: this.#stored(event) })
   }
 
@@ -148,15 +116,26 @@ export class RunWriter {
     this.#flushWithin(EVENT_RIDE_MS)
   }
 
-  /** Stores the chunk soon, with others. Settles at once unless too much is waiting to be stored. */
-  chunk({ event, length, row }: ChunkWrite): Promise<void> {
+  /** A stream says from here on what it has to say from its beginning. */
+  restart(event: EventInput<'step:restart'>, stepId: string): void {
+    this.#holes.fill(stepId)
+    this.ride(event)
+  }
+
+  /**
+   * Stores the chunk soon, with others. Settles at once unless too much is waiting to be stored, or one before it was
+   * refused.
+   */
+  chunk({ event, stepId, length, row }: ChunkWrite): Promise<void> {
     if (this.#isClosed() || this.#stored(event) === null) return Promise.resolve()
+    const refusal = this.#holes.refusalOf(stepId)
+    if (refusal !== undefined) return Promise.reject(refusal)
     const last = this.#pieces.at(-1)
     const joined = last === undefined ? null : joinChunks(last, event, length)
     if (joined !== null) this.#pieces[this.#pieces.length - 1] = joined
     else {
       const dueAt = this.#params.engine.environment.clock.monotonic() + CHUNK_RIDE_MS
-      this.#pieces.push({ event, chunk: { length, dueAt }, ...(row !== null && { steps: [row] }) })
+      this.#pieces.push({ event, chunk: { stepId, length, dueAt }, ...(row !== null && { steps: [row] }) })
     }
     const room = this.#chunks.add(length)
     if (this.#chunks.gathered >= CHUNKS_TOGETHER) this.#flush()
@@ -365,6 +344,18 @@ export class RunWriter {
       this.#outcome = null
     }
     this.#settle({ pieces, outcome: null }, { kept: false, refusal })
+    for (const { chunk } of pieces) if (chunk !== undefined) this.#noteHole(chunk.stepId, refusal)
+  }
+
+  /** The end of the stream may be on its way already. */
+  #noteHole(stepId: string, refusal: StorageError): void {
+    this.#holes.note(stepId, refusal)
+    const isEnd = ({ steps }: Piece) => this.#holes.refusalIn(steps) !== undefined
+    const ends = this.#pieces.filter(isEnd)
+    if (ends.length === 0) return
+    this.#suspected -= this.#pieces.slice(0, this.#suspected).filter(isEnd).length
+    this.#pieces = this.#pieces.filter((piece) => !isEnd(piece))
+    this.#settle({ pieces: ends, outcome: null }, { kept: false, refusal })
   }
 
   /** Not even the end of the run can be stored. */

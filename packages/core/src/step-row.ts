@@ -1,5 +1,5 @@
 import type { EventInput } from './events'
-import type { StepCommit } from './run-writer'
+import type { StepCommit } from './step-commit'
 import type { RecordedStep, StepScope } from './step-scope'
 import type { Json, NewRun, StepKind, StepRecord, StepStatus, StepWrite } from './storage'
 

@@ -1,7 +1,6 @@
 import type { CtxCall } from './ctx-call'
 import { handled } from './open-calls'
 import { InvalidOptionError } from './errors'
-import type { EventInput } from './events'
 import { unlessAborted } from './interruption'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { idsOf, startedWrite } from './step-row'
@@ -63,8 +62,8 @@ export function streamStep<T>({ options, body, ...ctxCall }: StreamParams): Prom
 function restart(call: StepCall): void {
   if (call.checkpoint !== HAS_CHUNKS) return
   const { writer, engine } = call.scope
-  const event: EventInput = { type: 'step:restart', ...idsOf(call) }
-  writer.ride(event)
+  const event = { type: 'step:restart', ...idsOf(call) } as const
+  writer.restart(event, call.rowId)
   engine.events.emit(event)
 }
 
@@ -96,7 +95,7 @@ class Stream {
     engine.events.emit({ ...event, chunk: shown })
     const row = this.#isMarked ? null : startedWrite(call)
     this.#isMarked = true
-    await unlessAborted(this.#signal, writer.chunk({ event, length: text?.length ?? 0, row }))
+    await unlessAborted(this.#signal, writer.chunk({ event, stepId: call.rowId, length: text?.length ?? 0, row }))
   }
 
   /** Nobody may have waited for the refusal, and a stream must not end well with a hole in it. */

@@ -373,6 +373,96 @@ describe('emit', () => {
     })
   })
 
+  describe('whose chunk the database refuses', () => {
+    const REASON = 'The value cannot be stored.'
+    const refusing: Storage['commit'] = async (commits) => {
+      if (JSON.stringify(commits).includes('POISON')) throw new StorageError('STORAGE_REJECTED', REASON)
+      return bench.storage.commit(commits)
+    }
+    const beginRefusing = (execute: JobBody) => begin(execute, { storage: { ...bench.storage, commit: refusing } })
+
+    it.each([
+      { when: 'and goes on', pauseMs: 100, last: [] },
+      { when: 'and ends before it was stored', pauseMs: 0, last: [{ c: 1 }] },
+    ])('fails the step, $when', async ({ pauseMs, last }) => {
+      const { durably, id, now } = await beginRefusing((ctx) =>
+        ctx.stream('talk', async (emit) => {
+          await emit({ a: 1 })
+          await emit({ b: 'POISON' })
+          if (pauseMs > 0) await pause(pauseMs)
+          await emit({ c: 1 })
+          return 'said'
+        }),
+      )
+      await bench.clock.advance(1000)
+      expect(await now()).toMatchObject({ status: 'failed', error: REASON, attempt: 1, crashCount: 0 })
+      expect(await durably.getSteps(id)).toMatchObject([{ name: 'talk', status: 'failed', error: REASON }])
+      expect(await historyOf(id)).toEqual(['start', { a: 1 }, ...last, 'fail'])
+    })
+
+    it('fails the step although nobody awaits emit, or a plugin takes its time with the result', async () => {
+      const durably = bench.open({ storage: { ...bench.storage, commit: refusing } })
+      durably.use(HISTORY)
+      durably.use({
+        name: 'slow',
+        async aroundStep(_step, next) {
+          const value = await next()
+          await pause(200)
+          return value
+        },
+      })
+      const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+        ctx.stream('talk', (emit) => {
+          for (const chunk of [{ a: 1 }, { b: 'POISON' }, { c: 1 }]) void emit(chunk)
+        }),
+      )
+      durably.start()
+      const { id } = await job.trigger({})
+      await bench.clock.advance(1000)
+      expect(await durably.getRun(id)).toMatchObject({ status: 'failed', error: REASON })
+      expect(await historyOf(id)).toEqual(['start', { a: 1 }, { c: 1 }, 'fail'])
+    })
+
+    it('is no hole in the next try, nor in another stream', async () => {
+      const retry = { maxAttempts: 2, delay: 10 }
+      const { id, now } = await beginRefusing(async (ctx) => {
+        const talk = ctx.stream('talk', { retry }, async (emit, { attempt }) => {
+          await emit({ said: attempt === 1 ? 'POISON' : 'good' })
+          return attempt
+        })
+        const other = ctx.stream('other', (emit) => emit({ said: 'more' }))
+        await other
+        return talk
+      })
+      await bench.clock.advance(1000)
+      expect(await now()).toMatchObject({ status: 'completed', output: 2 })
+      const history = await historyOf(id)
+      expect(history).toContainEqual({ said: 'good' })
+      expect(history).toContainEqual({ said: 'more' })
+      expect(history.filter((type) => type === 'fail')).toHaveLength(1)
+    })
+
+    it('is no hole in what a plugin has said anew', async () => {
+      const durably = bench.open({ storage: { ...bench.storage, commit: refusing } })
+      durably.use({ ...HISTORY, records: { events: ['step:chunk', 'step:restart', 'step:complete'] } })
+      durably.use({ name: 'again', aroundStep: (_step, next) => next().catch(() => next()) })
+      let tries = 0
+      const job = durably.defineJob({ name: 'job', input: anything }, (ctx) =>
+        ctx.stream('talk', async (emit) => {
+          tries += 1
+          await emit({ said: tries === 1 ? 'POISON' : 'good' })
+          await pause(100)
+          await emit({ said: 'end' })
+        }),
+      )
+      durably.start()
+      const { id } = await job.trigger({})
+      await bench.clock.advance(1000)
+      expect(await durably.getRun(id)).toMatchObject({ status: 'completed' })
+      expect(await historyOf(id)).toEqual(['restart', { said: 'good' }, { said: 'end' }, 'complete'])
+    })
+  })
+
   it('refuses to work after its body', async () => {
     const leaked: StreamEmit[] = []
     const { now, events } = await begin(async (ctx) => {
