@@ -1,5 +1,5 @@
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
-import { ClosedError, DurablyError, isRejection, StorageError } from './errors'
+import { ClosedError, isRejection, StorageError } from './errors'
 import type { CommitAnswer, RunCommit } from './storage'
 
 /** Of runs that commit together: a longer list, or a larger one, would keep the leases of the others waiting. */
@@ -82,12 +82,9 @@ export class CommitLine {
   }
 
   #answer(waiting: Waiting, given: CommitAnswer | undefined): void {
-    const { commit, resolve, reject } = waiting
-    const { runId } = commit.lease
-    if (given === undefined) {
-      reject(new DurablyError('STORAGE_REJECTED', `The storage gave no answer to a commit of run ${runId}.`))
-    } else if (!given.kept && given.isBusy === true) this.#setAside(waiting)
-    else resolve(given)
+    if (given === undefined) this.#tryAgain(waiting, noAnswer(waiting))
+    else if (!given.kept && given.isBusy === true) this.#setAside(waiting)
+    else waiting.resolve(given)
   }
 
   #setAside(waiting: Waiting): void {
@@ -149,4 +146,9 @@ function isBusy(error: unknown): boolean {
 
 function isClosed(error: unknown): boolean {
   return error instanceof StorageError && error.code === 'STORAGE_CLOSED'
+}
+
+function noAnswer({ commit }: Waiting): StorageError {
+  const what = `The storage gave no answer to a commit of run ${commit.lease.runId}.`
+  return new StorageError('STORAGE_NO_ANSWER', `${what} It has to give one for each commit of a list, in their order.`)
 }

@@ -200,6 +200,8 @@ export type StorageErrorCode =
   | 'STORAGE_HELD'
   /** The database will never take the data of this very write. The message has its reason. Of a step's result it is the failure of the step. */
   | 'STORAGE_REJECTED'
+  /** A storage of your own answered a list of commits with too few answers. What it left out is sent again, under the same number. */
+  | 'STORAGE_NO_ANSWER'
   /** No connection was free for 5 s, and nothing was sent: something holds it, such as a transaction that awaits something else. */
   | 'CONNECTION_HELD'
   /** A transaction was open for longer than it may, and was rolled back. Await nothing but the transaction in it. */

@@ -494,6 +494,32 @@ describe('a commit whose run somebody holds', () => {
   })
 })
 
+describe('a storage that gives too few answers', () => {
+  it('is trouble that says so, and what it did not answer is sent again', async () => {
+    let short = 3
+    const storage: Storage = {
+      ...bench.storage,
+      async commit(commits) {
+        const answers = await bench.storage.commit(commits)
+        if (short === 0) return answers
+        short -= 1
+        return answers.slice(1)
+      },
+    }
+    const durably = bench.open({ storage })
+    const errors = recordEvents(durably, ['worker:error'])
+    let bodies = 0
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.run('step', () => ++bodies))
+    durably.start()
+    const { id } = await job.trigger({})
+    await bench.clock.advance(10_000)
+    expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: 1, crashCount: 0 })
+    expect(bodies).toBe(1)
+    expect(errors).toMatchObject([1, 2, 3].map(() => ({ during: 'commit', code: 'STORAGE_NO_ANSWER' })))
+    expect(errors[0]?.error).toContain(id)
+  })
+})
+
 describe('trouble of every kind', () => {
   const OPERATIONS: readonly Operation[] = [
     'claim',
