@@ -53,7 +53,7 @@ const EVENTS = [
 ]
 
 const ERRORS = [
-  ['', join(CORE, 'errors.ts')],
+  ['', join(CORE, 'durably-error.ts'), join(CORE, 'errors.ts')],
   ['Of a task queue', join(CORE, 'queue', 'errors.ts')],
   ['Of createTestDurably()', join(CORE, 'testing', 'jobs', 'errors.ts')],
 ]
@@ -65,7 +65,7 @@ const missing = []
 
 function createProgram() {
   const files = [...new Set(OPTIONS.map(([, file]) => join(UMBRELLA, file)))]
-  return ts.createProgram([...files, ...EVENTS.map(([, file]) => file), ...ERRORS.map(([, file]) => file)], {
+  return ts.createProgram([...files, ...EVENTS.map(([, file]) => file), ...ERRORS.flatMap(([, ...files]) => files)], {
     noEmit: true,
     strict: true,
     exactOptionalPropertyTypes: true,
@@ -203,9 +203,8 @@ function codesOf(declaration) {
   return [...call.arguments[0].getText().matchAll(/'([A-Z_]+)'/g)].map(([, value]) => value)
 }
 
-function errorsSection([title, file]) {
-  const source = program.getSourceFile(file)
-  const classes = source.statements.filter(ts.isClassDeclaration)
+function errorsSection([title, ...files]) {
+  const classes = files.flatMap((file) => program.getSourceFile(file).statements.filter(ts.isClassDeclaration))
   const rows = classes.map((declaration) => {
     const symbol = checker.getSymbolAtLocation(declaration.name)
     return [code(declaration.name.text), codesOf(declaration).map(code).join(' '), docOf(symbol, declaration.name.text)]

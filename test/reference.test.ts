@@ -1,3 +1,4 @@
+import * as core from '@coji/durably-core'
 import { describe, expect, it } from 'vitest'
 import { committedReference, reference } from '../scripts/reference.mjs'
 
@@ -10,6 +11,11 @@ describe('the reference', () => {
 
   it('is what the doc comments say: run `npm run reference`', () => {
     expect(committedReference()).toBe(text)
+  })
+
+  it('has every class of errors that core exports', () => {
+    const classes = Object.keys(core).filter((name) => name.endsWith('Error'))
+    expect(classes.filter((name) => !text.includes(`| \`${name}\` |`))).toEqual([])
   })
 
   it.each([
