@@ -1,6 +1,8 @@
+import { sql } from 'kysely'
 import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { startOwnPostgres } from '../../../../test/postgres'
+import type { SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
 import { openMigrated } from '../databases'
 import { newPool, newSession } from './kit'
@@ -63,4 +65,61 @@ it.each([
   for (const id of ids) await expect.poll(async () => (await durably.getRun(id))?.status).toBe('completed')
   await expect.poll(async () => (await pair.sessions()).filter((pid) => before.includes(pid))).toEqual([])
   await durably.close()
+})
+
+const write = (durably: SqlDurably) => durably.transaction((trx) => sql`insert into notes values (1)`.execute(trx))
+
+/** With connections at rest that transactions have used, on a server that was demoted after them. */
+async function withTransactionsOnly() {
+  const pair = await newPair()
+  const durably = await openMigrated(postgres({ connectionString: pair.url, max: 6, listen: false }))
+  await sql`create table notes (n integer)`.execute(durably.db)
+  let open = 0
+  await Promise.all(
+    [1, 2, 3].map(() =>
+      durably.transaction(async (trx) => {
+        await sql`select 1`.execute(trx)
+        open += 1
+        await expect.poll(() => open).toBe(3)
+      }),
+    ),
+  )
+  return { pair, durably }
+}
+
+it('leaves a server that was demoted with all connections when only transactions of the application write', async () => {
+  const { pair, durably } = await withTransactionsOnly()
+  await pair.demote()
+  await expect.poll(() => write(durably).catch(({ code }) => code)).toBe('25006')
+  await pair.promoteAnother()
+  for (let n = 0; n < 4; n++) await write(durably)
+})
+
+it('does not leave a server for a transaction that was to be read only', async () => {
+  const { pair, durably } = await withTransactionsOnly()
+  const before = await pair.sessions()
+  await expect(
+    durably.db
+      .transaction()
+      .setAccessMode('read only')
+      .execute((trx) => sql`insert into notes values (1)`.execute(trx)),
+  ).rejects.toMatchObject({ code: '25006' })
+  await write(durably)
+  const after = await pair.sessions()
+  expect(before.filter((pid) => !after.includes(pid))).toHaveLength(1)
+})
+
+it('knows the old connections of a pool of the application also when it has not used them before', async () => {
+  const pair = await newPair()
+  const pool = newPool(pair.url, { max: 4 })
+  const durably = await openMigrated(postgres({ pool, listen: false }))
+  const job = durably.defineJob({ name: 'job', input: z.object({}) }, () => {})
+  const elsewhere = await Promise.all([1, 2, 3].map(() => pool.connect()))
+  await pair.demote()
+  await expect.poll(() => job.trigger({}).catch(({ code }) => code)).toBe('STORAGE_READONLY')
+  await pair.promoteAnother()
+  await expect.poll(() => job.trigger({}).catch(({ code }) => code)).toMatchObject({ status: 'pending' })
+  for (const client of elsewhere) client.release()
+  for (let n = 0; n < 4; n++) await job.trigger({})
+  expect(await durably.counts()).toMatchObject({ pending: 5 })
 })

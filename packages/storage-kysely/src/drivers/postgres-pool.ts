@@ -8,6 +8,7 @@ import type { Rows, Sender } from './hooks'
 import { keepAwake } from './keep-awake'
 import { asSent, beginOf, needsTransaction } from './postgres-session'
 import { explainedEnd, explainedPooler, explainedStart, isMixedUp } from './connection-trouble'
+import { Primary } from './primary'
 import { hashOf } from './text-hash'
 
 interface PostgresPoolParams {
@@ -56,9 +57,7 @@ export class PostgresPool {
   readonly #names: Map<string, string>
   readonly #places: CallerPlaces
   readonly #plans = new WeakMap<pg.PoolClient, { readonly ageMs: number; readonly untilMs: number }>()
-  /** What each connection is part of: those of one era lead to one server, as far as is known. */
-  readonly #eras = new WeakMap<pg.PoolClient, number>()
-  #era = 0
+  readonly #primary: Primary
   /** Since the last connection that was made. */
   #failures = 0
   #away: { readonly untilMs: number; readonly error: unknown } | null = null
@@ -71,6 +70,7 @@ export class PostgresPool {
     namesOf.set(pool, this.#names)
     this.#places = placesOf.get(pool) ?? new CallerPlaces(pool.options.max ?? DEFAULT_MAX)
     placesOf.set(pool, this.#places)
+    this.#primary = new Primary(pool)
     // Without a listener an idle connection that dies takes the process along, and so does one that is in use. A pool of
     // the application can have connections already. Once is enough for all instances on the pool, and one stays: a
     // connection may die after the last of them.
@@ -131,12 +131,15 @@ export class PostgresPool {
       throw error
     })
     let broken: unknown
+    let isReadOnly = false
     const query = async (text: string, values: readonly unknown[]) => {
+      isReadOnly ||= READ_ONLY.test(text)
       try {
         return await client.query(asSent(client, text), [...values])
       } catch (thrown) {
         const error = explainedEnd(thrown, deaths.get(client))
         if (isBroken(error)) broken = error
+        if (isDemoted(error) && !isReadOnly) this.#leave(client, error)
         throw error
       }
     }
@@ -157,6 +160,7 @@ export class PostgresPool {
 
   async close(): Promise<void> {
     this.#pool.off('acquire', listenForErrors)
+    this.#primary.forget()
     if (this.#isOwn) await keepAwake(this.#pool.end())
   }
 
@@ -215,7 +219,7 @@ export class PostgresPool {
       this.#away = { ...away, untilMs: performance.now() + AWAY_MAX_MS }
     }
     try {
-      const client = await this.#ofThisEra(connect)
+      const client = await this.#connectToPrimary(connect)
       this.#failures = 0
       this.#away = null
       return client
@@ -227,21 +231,18 @@ export class PostgresPool {
     }
   }
 
-  /** What leads to a server that was left is closed, however healthy it looks. */
-  async #ofThisEra(connect: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+  async #connectToPrimary(connect: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
     for (;;) {
       const client = await connect()
-      const era = this.#eras.get(client) ?? this.#era
-      this.#eras.set(client, era)
-      if (era === this.#era) return client
+      if (this.#primary.hasNotLeft(client)) return client
       client.release(true)
     }
   }
 
   /** The server takes no writes any more: another one is the primary now, or will be, behind the same address. */
   #leave(client: pg.PoolClient, error: unknown): void {
-    if (this.#eras.get(client) !== this.#era) return
-    this.#era += 1
+    if (!this.#primary.hasNotLeft(client)) return
+    this.#primary.leave()
     this.#noteAway(error)
   }
 
@@ -299,6 +300,9 @@ function timed<T extends object>(query: T): T & { readonly query_timeout: number
 function isBroken(error: unknown): boolean {
   return !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR' || isMixedUp(error) || isDemoted(error)
 }
+
+/** The application asks for such a transaction; a write in it says nothing of the server. */
+const READ_ONLY = /read[ _]only/i
 
 function isDemoted(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '25006'
