@@ -115,6 +115,11 @@ export function isMissingTable(error: unknown): boolean {
   return causesOf(error).some(({ code, message }) => code === '42P01' || /no such table/i.test(message))
 }
 
+/** The role may not do this. */
+export function isForbidden(error: unknown): boolean {
+  return causesOf(error).some(({ code }) => code === '42501')
+}
+
 /** Five letters alone are a name, as EPIPE is. */
 function isSqlState(code: string): boolean {
   return /^(?=.*\d)[0-9A-Z]{5}$/.test(code)

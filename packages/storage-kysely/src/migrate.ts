@@ -5,7 +5,7 @@ import type { Executor } from './executor'
 import { channelOf } from './hints'
 import { MIGRATIONS, SCHEMA_VERSION } from './migrations'
 import { COLUMN_TYPES, type Migration } from './migrations/migration'
-import { type Ground, surveyGround } from './postgres-ground'
+import { FIRM, type Ground, surveyGround } from './postgres-ground'
 import type { Reader } from './reads'
 import { compileQuery, type SqlContext } from './statement'
 
@@ -31,7 +31,7 @@ export async function migrate(context: SqlContext, executor: Executor): Promise<
     if (state.minReader > SCHEMA_VERSION) throw new SchemaTooNewError(state.minReader, SCHEMA_VERSION)
     const next = MIGRATIONS.find((migration) => migration.version > state.version)
     if (next === undefined) return
-    const ground = await surveyGround(context, executor)
+    const ground = state.version === 0 ? await surveyGround(context, executor) : FIRM
     try {
       await executor.write(statementsOf(next, context, ground))
     } catch (error) {

@@ -1,5 +1,6 @@
 import { MigrationError } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
+import { isForbidden } from './driver-errors'
 import type { Reader } from './reads'
 import type { SqlContext } from './statement'
 
@@ -11,29 +12,39 @@ export interface Ground {
   explain(error: unknown): MigrationError | null
 }
 
-const FIRM: Ground = { statements: [], explain: () => null }
+/** There are tables already, or nothing has to be there. */
+export const FIRM: Ground = { statements: [], explain: () => null }
 
-/** Looks at the database before anything is created in it, and refuses one that could not hold every text. */
+/** Looks at the database before the first table is created in it, and refuses one that could not hold every text. */
 export async function surveyGround({ db, dialect, schema }: SqlContext, reader: Reader): Promise<Ground> {
   if (dialect.name === 'sqlite') return FIRM
   const query = sql`select current_setting('server_encoding') as encoding, current_database()::text as name,
-    exists (select 1 from pg_catalog.pg_namespace where nspname = cast(${schema ?? ''} as text)) as "hasSchema"`
+    exists (select 1 from pg_catalog.pg_namespace where nspname = cast(${schema ?? ''} as text)) as "hasSchema",
+    pg_catalog.has_database_privilege(current_database(), 'create') as "mayCreate"`
   const [row] = await reader.read(query.compile(db))
-  const { encoding, name, hasSchema } = row as { encoding?: unknown; name?: unknown; hasSchema?: unknown }
+  const { encoding, name, hasSchema, mayCreate } = row as Readonly<Record<string, unknown>>
   if (encoding !== 'UTF8') {
     throw new MigrationError(
       `The database ${String(name)} has the encoding ${String(encoding)}, which cannot hold every text: use one that was ` +
         "made with create database … encoding 'UTF8' template template0.",
     )
   }
-  return schema === null || hasSchema === true ? FIRM : groundIn(db.schema.createSchema(schema).ifNotExists(), schema)
+  return schema === null || hasSchema === true
+    ? FIRM
+    : groundIn(db.schema.createSchema(schema).ifNotExists(), { schema, mayCreate: mayCreate === true })
 }
 
-function groundIn(creation: { compile(): CompiledQuery }, schema: string): Ground {
+interface Missing {
+  readonly schema: string
+  /** Whether this role may create schemas. */
+  readonly mayCreate: boolean
+}
+
+function groundIn(creation: { compile(): CompiledQuery }, { schema, mayCreate }: Missing): Ground {
   return {
     statements: [creation.compile()],
     explain: (error) =>
-      error instanceof Error && /permission denied for database/i.test(error.message)
+      isForbidden(error) && !mayCreate
         ? new MigrationError(
             `There is no schema ${schema}, and this role may not create it. Let another one do so: ` +
               `create schema "${schema}" authorization the_role.`,

@@ -57,6 +57,20 @@ describe('postgres({ schema })', () => {
         code: 'MIGRATION_FAILED',
         message: expect.stringContaining('create schema "jobs" authorization'),
       })
+      // As a server that speaks another language says it.
+      await admin.query(`create function speak() returns event_trigger language plpgsql as $$ begin
+        raise exception 'keine Berechtigung' using errcode = '42501'; end $$`)
+      await admin.query(
+        "create event trigger speak on ddl_command_start when tag in ('CREATE SCHEMA') execute function speak()",
+      )
+      await expect(open().migrate()).rejects.toMatchObject({
+        code: 'MIGRATION_FAILED',
+        message: expect.stringContaining('create schema "jobs" authorization'),
+      })
+      // Something else is forbidden to whom may create schemas.
+      const asOwner = openOn(postgres({ connectionString: url, schema: 'jobs' }), WITHOUT_POLLING)
+      await expect(asOwner.migrate()).rejects.toMatchObject({ code: 'STORAGE_READONLY', message: 'keine Berechtigung' })
+      await admin.query('drop event trigger speak')
       await admin.query(`create schema jobs authorization ${role}`)
       const durably = open()
       await durably.migrate()

@@ -6,6 +6,7 @@ import { scaled } from '../../../../test/scale'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
 import { claim, COMPLETE, newCommit, newRun } from '../builders'
+import { counting } from '../counting'
 import { buildPrograms, finished, startProgram } from '../programs'
 import { Watch } from './orders'
 import { schemaOf } from './schema'
@@ -144,6 +145,34 @@ describe('migrate() on Postgres', () => {
       await works(storage())
       await watch.query('set search_path = public')
     })
+  })
+
+  it.each(['LATIN1', 'SQL_ASCII'])('goes on where there are tables already in a database of %s', async (encoding) => {
+    const name = `encoding_${randomUUID().replaceAll('-', '')}`
+    await watch.query(
+      `create database ${name} encoding '${encoding}' template template0 locale_provider libc locale 'C'`,
+    )
+    const url = new URL(database.url)
+    url.pathname = `/${name}`
+    const older = await Watch.open(url.href)
+    const storage = createKyselyStorage({ dialect: postgres({ connectionString: url.href, listen: false }) })
+    try {
+      await inSchema(async (place) => {
+        const { dialect, messages } = counting(postgres({ connectionString: place.url, listen: false }))
+        const elsewhere = createKyselyStorage({ dialect })
+        await elsewhere.migrate()
+        await elsewhere.close()
+        const [first] = messages.filter((queries) => queries.length > 1)
+        for (const { sql, parameters } of first ?? []) await older.query(sql, parameters)
+      })
+      await expect(storage.checkSchema()).rejects.toMatchObject({ code: 'NOT_MIGRATED' })
+      await storage.migrate()
+      await works(storage)
+    } finally {
+      await storage.close()
+      await older.end()
+      await watch.query(`drop database ${name} with (force)`)
+    }
   })
 
   it('keeps two installations in one schema apart', async () => {
