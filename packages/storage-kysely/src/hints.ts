@@ -28,7 +28,10 @@ export function notifyDue({ dialect, prefix }: SqlContext): CompiledQuery | null
   return CompiledQuery.raw('select cast(pg_notify($1, $2) as text)', [channelOf(prefix), JSON.stringify(message)])
 }
 
-/** Instances with the same tables share a channel of the database. */
+/**
+ * Instances with the same tables share a channel of the database. It does not name the schema: the same tables are reached
+ * by the option and by the `search_path`, and a hint of tables in another schema costs a look.
+ */
 export function channelOf(tablePrefix: string): string {
   return `durably:${tablePrefix}`
 }

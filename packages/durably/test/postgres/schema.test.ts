@@ -41,7 +41,11 @@ describe('postgres({ schema })', () => {
     expect(await job.triggerAndWait({})).toMatchObject({ output: 2 })
     expect(await inSchema.counts()).toMatchObject({ completed: 2 })
     expect(await beside.getRuns()).toEqual([])
-    expect((await inSchema.getRuns())[0]?.id).toEqual(expect.any(String))
+    const ids = (await inSchema.getRuns()).map(({ id }) => id)
+    expect(ids).toHaveLength(2)
+    const rows = await inSchema.db.withSchema(schema).selectFrom('durably_runs').select('id').execute()
+    expect(rows.map(({ id }) => id).sort()).toEqual(ids.sort())
+    expect(await beside.db.selectFrom('durably_runs').select('id').execute()).toEqual([])
   })
 
   it('says who can create the schema when this role may not', async () => {
