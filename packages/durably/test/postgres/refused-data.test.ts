@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { postgresUrl } from '../../../../test/postgres'
@@ -7,7 +8,7 @@ import { newPlace, newSession, WITHOUT_POLLING } from './kit'
 
 describe('a database with another encoding than UTF8', () => {
   it.each(['LATIN1', 'SQL_ASCII'])('is refused by migrate() with the reason (%s)', async (encoding) => {
-    const name = `durably_test_${encoding.toLowerCase()}_${process.pid}`
+    const name = `encoding_${randomUUID().replaceAll('-', '')}`
     const admin = await newSession(await postgresUrl())
     await admin.query(
       `create database ${name} encoding '${encoding}' template template0 locale_provider libc locale 'C'`,
