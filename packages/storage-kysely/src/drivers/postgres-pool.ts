@@ -298,8 +298,11 @@ function timed<T extends object>(query: T): T & { readonly query_timeout: number
  * that takes other statements for prepared than the server does, or leads to a server that takes no writes.
  */
 function isBroken(error: unknown): boolean {
-  return !(error instanceof pg.DatabaseError) || error.severity !== 'ERROR' || isMixedUp(error) || isDemoted(error)
+  return !(error instanceof pg.DatabaseError) || ENDS.test(error.code ?? '') || isMixedUp(error) || isDemoted(error)
 }
+
+/** Told with the end of the session. The severity would say so in the language of the server. */
+const ENDS = /^(08...|28...|57P..|53300|25P0[34]|3D000)$/
 
 /** The application asks for such a transaction; a write in it says nothing of the server. */
 const READ_ONLY = /read[ _]only/i

@@ -288,6 +288,7 @@ describe('plans', () => {
     'find parked runs of a job': (storage) => storage.getRuns({ parked: true, jobNames: ['job'], limit: 100 }),
     'newest runs': (storage) => storage.getRuns({ limit: 100 }),
     'newest runs of a status': (storage) => storage.getRuns({ statuses: ['timed_out'], limit: 100 }),
+    'counts of runs': (storage) => storage.counts({}),
     'runs with a label': (storage) => storage.getRuns({ labels: { customer: '120' }, limit: 100 }),
     'children of a run': (storage) => storage.getRuns({ parentRunId: 'F'.padEnd(25, '0').concat('4'), limit: 100 }),
     purge: (storage) => storage.purge({ statuses: ['completed'], olderThanMs: 86_400_000, limit: 100 }),
@@ -326,7 +327,6 @@ describe('plans', () => {
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
     durably_steps_live_name: 'keeps a name to one recorded step',
     durably_signals_dedupe: 'keeps a dedupe key to one signal',
-    durably_runs_status_key: 'for who looks at the tables: what runs, or waits, of a key',
   }
 
   it('use every index there is, or it is written what it is for', async () => {
