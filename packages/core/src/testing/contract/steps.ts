@@ -57,6 +57,18 @@ export const STEP_CASES = casesOf('required', 'steps', {
     assertMatches(itemAt(steps, 0, 'steps'), expected, 'the row')
   },
 
+  'a row that failed keeps its checkpoint for the next attempt': async (kit) => {
+    const holder = await kit.start({ jobName: 'job' })
+    const row = stepWrite({ status: 'started', output: null, checkpoint: '[1]' })
+    await holder.commit({ steps: [row] })
+    const failed = { ...row, status: 'failed', error: 'refused' } as const
+    await holder.leave('fail', {}, { steps: [failed] })
+    await kit.storage.command({ kind: 'retry', runId: holder.id, events: [] })
+    await kit.hold()
+    const step = itemAt(await kit.storage.getSteps(holder.id), 0, 'steps')
+    assertMatches(step, { id: row.id, status: 'failed', checkpoint: '[1]' }, 'the row')
+  },
+
   'a row of an earlier lease is written over by a later one': async (kit) => {
     const first = await kit.start({ jobName: 'job' })
     const id = newId()
