@@ -144,7 +144,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const { trigger, disconnect } = connect({ engine, worker, waits, tails, isClosed })
 
   // A run in our own hands hears of it with the answer to its next renewal.
-  const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookNow() : worker.wake())
+  const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
   const access = (tenant?: string) => ({
     ...createRunReads(engine, worker, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
@@ -252,23 +252,34 @@ interface Parts {
 /** Lets the parts hear of what happens to runs in this process, and through the storage in others. */
 function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(): boolean }) {
   let triggering = 0
+  /** Something became due while a trigger of our own was under way, which may have been the trigger. */
+  let isDueMeanwhile = false
   for (const type of ENDING_EVENTS) engine.events.on(type, ({ runId }) => waits.look(runId))
   const unwatch = engine.storage.watch?.subscribe((hint) => {
     if (hint.kind === 'run') tails.noteChanged(hint.runId)
     // Of runs in our own hands our own events tell.
     if (hint.kind === 'run' && !worker.holds(hint.runId)) waits.look(hint.runId)
-    if (hint.kind === 'cancel' && worker.holds(hint.runId)) worker.lookNow()
+    if (hint.kind === 'cancel' && worker.holds(hint.runId)) worker.lookAt(hint.runId)
+    if (hint.kind !== 'runs') return
     // A trigger of our own wakes the worker itself, once its event is out.
-    if (hint.kind === 'runs' && triggering === 0) worker.wake()
+    if (triggering === 0) worker.wake()
+    else isDueMeanwhile = true
   })
   return {
     disconnect: () => unwatch?.(),
     async trigger(items: readonly TriggerItem[]): Promise<TriggeredRun[]> {
       if (isClosed()) throw new ClosedError()
       triggering += 1
-      const runs = await triggerRuns(engine, items).finally(() => {
-        triggering -= 1
-      })
+      const runs = await triggerRuns(engine, items)
+        .catch((error: unknown) => {
+          // What became due meanwhile was of others.
+          if (isDueMeanwhile) worker.wake()
+          throw error
+        })
+        .finally(() => {
+          triggering -= 1
+          if (triggering === 0) isDueMeanwhile = false
+        })
       // What is not committed yet cannot be found.
       if (items.some(({ options }) => options.transaction !== undefined)) return runs
       worker.wake(items.some(({ options: { delay, runAt } }) => delay !== undefined || runAt !== undefined))

@@ -22,6 +22,8 @@ export interface LeaseKeeper {
   renew(): Promise<boolean>
   /** As `renew`, but not content with the answer to what was sent before. */
   renewAfresh(): Promise<boolean>
+  /** Renews this run soon, and with it what else is asked for meanwhile: it hears at once of signals and of a cancel. */
+  renewOf(runId: string): void
   /** Aborts what was not renewed in time. */
   checkTouch(): void
 }
@@ -35,9 +37,10 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
   }
   const all = new Map<HeldLease, number>()
   let renewing: Promise<boolean> | null = null
+  const asked = new Set<string>()
+  let isAsking = false
 
-  async function renewAll(): Promise<boolean> {
-    const held = [...all.keys()]
+  async function renewThese(held: readonly HeldLease[]): Promise<boolean> {
     if (held.length === 0) return true
     const sentAt = clock.monotonic()
     try {
@@ -56,8 +59,20 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     }
   }
 
+  /** While one renewal is under way, the next gathers. */
+  async function renewAsked(): Promise<void> {
+    isAsking = true
+    await null
+    while (asked.size > 0) {
+      const held = [...all.keys()].filter(({ lease }) => asked.has(lease.runId))
+      asked.clear()
+      await renewThese(held)
+    }
+    isAsking = false
+  }
+
   function renew(): Promise<boolean> {
-    renewing ??= renewAll().finally(() => {
+    renewing ??= renewThese([...all.keys()]).finally(() => {
       renewing = null
     })
     return renewing
@@ -78,6 +93,10 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     },
     heldRunIds: () => [...all.keys()].map((held) => held.lease.runId),
     renew,
+    renewOf(runId) {
+      asked.add(runId)
+      if (!isAsking) void renewAsked()
+    },
     renewAfresh: () => (renewing === null ? renew() : renewing.then(renew)),
     checkTouch() {
       const now = clock.monotonic()

@@ -147,6 +147,11 @@ export class Worker {
     return runs
   }
 
+  /** Asks the storage at once what became of a run that it holds: a signal has come, or it is to be cancelled. */
+  lookAt(runId: string): void {
+    this.#leases.renewOf(runId)
+  }
+
   holds(runId: string): boolean {
     return this.activeRuns().includes(runId)
   }

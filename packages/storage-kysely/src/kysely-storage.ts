@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '@coji/durably-core'
 import type {
+  CommitAnswer,
   EventStorage,
   LogStorage,
   RunCommit,
@@ -252,7 +253,8 @@ function tellers(watchers: Watchers) {
       if (ids.length > 0) watchers.noteDue()
       return answer
     },
-    left<T>(answer: T, commits: readonly RunCommit[]): T {
+    left(answer: readonly CommitAnswer[], all: readonly RunCommit[]): readonly CommitAnswer[] {
+      const commits = all.filter((_commit, index) => answer[index]?.kept === true)
       watchers.noteChanged(commits.map(({ lease }) => lease.runId))
       const hasLeft = commits.some((commit) => commit.outcome !== null || createsRuns(commit))
       if (hasLeft) watchers.noteDue()

@@ -144,8 +144,11 @@ export class PostgresPool {
       }
     }
     const release = () => {
-      client.release(broken === undefined ? undefined : toError(broken))
-      giveBack()
+      try {
+        client.release(broken === undefined ? undefined : toError(broken))
+      } finally {
+        giveBack()
+      }
     }
     return { query, release } as unknown as PostgresPoolClient
   }
