@@ -55,12 +55,22 @@ it('orders are done to their end although workers are killed, and no step twice 
   const pids = await Promise.all(
     [1, 2, 3].map(async (n) => Number((await shop.printed(new RegExp(`worker-${n} is process (\\d+)`)))[1])),
   )
-  const items = Array.from({ length: 30 }, (_, n) => `item-${n}.`)
+  const items: string[] = []
   const ids: string[] = []
-  for (const item of items) ids.push(await post(`${url}orders`, item))
+  const order = async () => {
+    const item = `item-${items.length}.`
+    items.push(item)
+    ids.push(await post(`${url}orders`, item))
+  }
+  while (items.length < 20) await order()
   await shop.printed(/worker-1 {2}\S+ {2}pack/)
   process.kill(pids[0] ?? 0, 'SIGKILL')
-  await shop.printed(/worker-4 {2}\S+ {2}reserve/)
+  // However long the next one takes to start, there is something to do for it.
+  const ordered = async () => {
+    await order()
+    return shop.text()
+  }
+  await expect.poll(ordered, { interval: 50 }).toMatch(/worker-4 {2}\S+ {2}reserve/)
   process.kill(pids[1] ?? 0, 'SIGKILL')
 
   for (const [n, id] of ids.entries()) {

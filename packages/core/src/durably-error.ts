@@ -1,9 +1,9 @@
-import { brandErrors, type ClassBrand } from './error-brand'
+import { brandErrors } from './error-brand'
 
 /** The base of every error durably throws. `code` is stable; the message says what, which id and what to do. */
 export class DurablyError extends Error {
   /** What other copies of this package know the class by. Subclasses of the application inherit it. */
-  static readonly 'durably:error': ClassBrand = { kind: 'DurablyError' }
+  static readonly 'durably:error': { readonly kind: string; readonly isPermanent?: boolean } = { kind: 'DurablyError' }
   static {
     brandErrors(DurablyError)
   }

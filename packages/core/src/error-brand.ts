@@ -15,7 +15,7 @@ export interface Brand {
 }
 
 /** What a class of errors says of its instances, and of those of its subclasses. */
-export interface ClassBrand {
+interface ClassBrand {
   readonly kind: string
   readonly isPermanent?: boolean
 }

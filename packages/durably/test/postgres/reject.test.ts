@@ -131,7 +131,8 @@ it('a holder that is deleted meanwhile is no error of the caller', async () => {
         )
         seen[deduplicated ? 'deduplicated' : 'created'] += 1
       } catch (error) {
-        expect(error).toMatchObject({ code: 'CONFLICT' })
+        // Who loses against the deletions again and again is told that.
+        expect(['CONFLICT', 'STORAGE_BUSY']).toContain((error as { code?: unknown }).code)
         seen.refused += 1
       }
     }
