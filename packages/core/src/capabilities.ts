@@ -1,9 +1,11 @@
 import type { RunStatus } from './lifecycle'
+import type { RateLimit } from './rate-window'
 import type { EventRecord, EventTemplate, Json, LogRecord, RunRecord, Scope, SignalRecord } from './records'
+import type { ClaimParams } from './storage'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
 
 /** The optional groups by name. */
-export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch' | 'cluster'
+export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch' | 'limits' | 'cluster'
 
 /** What is new of one run. */
 export interface EventTail {
@@ -102,3 +104,46 @@ export interface WatchStorage {
   /** Nobody waits for a hint at present: what carries them from elsewhere may be given up until somebody does. */
   rest?(): void
 }
+
+/** What one job may do in all processes together, as whoever claims its runs has it. */
+export interface JobLimits {
+  readonly jobName: string
+  /** Runs of the job that are `running`; those whose lease has run out count until they are recovered. */
+  readonly concurrency: number | null
+  /** Runs of the job that are claimed under limits in any `per` ms by the storage's clock; `max` is `MOST_STARTS` at most. */
+  readonly rateLimit: RateLimit | null
+}
+
+/** So many starts of each job a storage remembers. */
+export const MOST_STARTS = 10_000
+
+/** How much of its limits a job uses. */
+export interface JobLoad {
+  readonly running: number
+  /** Until its rate lets one more begin; 0 when it does, and without one. */
+  readonly opensInMs: number
+}
+
+/** What a claim under limits took, and when it may be worth while to ask again: 0 says that no time is known. */
+export interface LimitedClaim {
+  readonly runs: readonly RunRecord[]
+  readonly opensInMs: number
+}
+
+/** Limits and pauses that hold in all processes together. */
+export interface LimitStorage {
+  /**
+   * As `claim`, of the one job, and no more than its limits leave room for: any number of these at once keep them. The
+   * starts are written down in the same write. What was claimed by one whose answer was lost is found by `claim`.
+   */
+  claim(params: LimitedClaimParams, limits: JobLimits): Promise<LimitedClaim>
+  load(limits: JobLimits): Promise<JobLoad>
+  /** No claim takes runs of the job, with or without limits, until it is resumed. */
+  pause(jobName: string): Promise<void>
+  /** Its due runs are due for everybody: a hint says so. */
+  resume(jobName: string): Promise<void>
+  paused(): Promise<readonly string[]>
+}
+
+/** Of which job, its limits say. */
+export type LimitedClaimParams = Omit<ClaimParams, 'jobs' | 'repeat'>

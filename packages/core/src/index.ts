@@ -127,10 +127,15 @@ export type {
   EventTemplate,
   Hint,
   Instant,
+  JobLimits,
+  JobLoad,
   Json,
   Lease,
   Leaving,
   Suspend,
+  LimitedClaim,
+  LimitedClaimParams,
+  LimitStorage,
   LogPlace,
   LogRecord,
   LogStorage,
@@ -162,6 +167,7 @@ export type {
   WaitingFor,
   WatchStorage,
 } from './storage'
+export { MOST_STARTS } from './storage'
 export type { StoredEvent } from './stored-event'
 export type { EventStream, RunSubscriptions, SubscribeOptions } from './subscribe'
 export type { TriggerOptions } from './trigger'

@@ -1,4 +1,11 @@
-import type { EventStorage, LogStorage, SignalStorage, TransactionStorage, WatchStorage } from './capabilities'
+import type {
+  EventStorage,
+  LimitStorage,
+  LogStorage,
+  SignalStorage,
+  TransactionStorage,
+  WatchStorage,
+} from './capabilities'
 import type { ClusterStorage } from './cluster-storage'
 import type { RunStatus } from './lifecycle'
 import type { ErrorDetail, EventTemplate, Instant, Lease, RunRecord, Scope, StepRecord } from './records'
@@ -8,6 +15,11 @@ export type {
   EventStorage,
   EventTail,
   Hint,
+  JobLimits,
+  JobLoad,
+  LimitedClaim,
+  LimitedClaimParams,
+  LimitStorage,
   LogPlace,
   LogStorage,
   NewSignal,
@@ -34,6 +46,7 @@ export type {
   StepStatus,
   WaitingFor,
 } from './records'
+export { MOST_STARTS } from './capabilities'
 export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite, Suspend } from './writes'
 
 /**
@@ -168,7 +181,10 @@ export interface StatusCounts extends Readonly<Record<RunStatus, number>> {
 
 /** When there will be something to do. */
 export interface NextDue {
-  /** Until the earliest pending run of the given jobs is due (0: it is); `null` without one. Ignores concurrency keys and suspects. */
+  /**
+   * Until the earliest pending run of the given jobs is due (0: it is); `null` without one. Ignores concurrency keys,
+   * suspects, limits and pauses.
+   */
   readonly runInMs: number | null
   /** Until the first lease of a running run runs out; `null` without one. */
   readonly leaseInMs: number | null
@@ -211,5 +227,6 @@ export interface Storage<Trx = unknown> {
   readonly signals?: SignalStorage
   readonly transaction?: TransactionStorage<Trx>
   readonly watch?: WatchStorage
+  readonly limits?: LimitStorage
   readonly cluster?: ClusterStorage
 }

@@ -7,14 +7,20 @@ import type { RunChange } from './run-table'
 
 export function claim(memory: Memory, params: ClaimParams): RunRecord[] {
   if (params.repeat === true) return claimedBefore(memory, params.claimToken)
+  const jobs = unpaused(memory, params.jobs)
   const claimed: RunRecord[] = []
   while (claimed.length < params.limit) {
     const takesSuspect = !params.holdsSuspect && !claimed.some(isSuspect)
-    const entry = memory.table.queue.first({ jobs: params.jobs, takesSuspect }, memory.clock.now())
+    const entry = memory.table.queue.first({ jobs, takesSuspect }, memory.clock.now())
     if (entry === undefined) break
     claimed.push(copyOf(claimOne(memory, entry, params)))
   }
   return claimed
+}
+
+function unpaused({ jobs: { paused }, rules }: Memory, jobs: readonly string[]): readonly string[] {
+  if (paused.size === 0) return jobs
+  return jobs.filter((job) => rules.allows('claim', 'paused', () => !paused.has(job)))
 }
 
 function claimOne({ table, clock }: Memory, entry: RunEntry, params: ClaimParams): RunRecord {

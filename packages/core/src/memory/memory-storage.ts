@@ -2,7 +2,7 @@ import { InvalidOptionError } from '../errors'
 import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { LIFECYCLE } from '../lifecycle'
 import type { Lifecycle } from '../lifecycle'
-import type { EventStorage, LogStorage, SignalStorage, Storage, WatchStorage } from '../storage'
+import type { EventStorage, LimitStorage, LogStorage, SignalStorage, Storage, WatchStorage } from '../storage'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { command } from './commands'
@@ -10,6 +10,7 @@ import { commit } from './commit'
 import { enqueue } from './enqueue'
 import { Hints } from './hints'
 import { createEvents, createLogs } from './history'
+import { claimWithin, createPauses, JobStates, loadOf } from './job-limits'
 import type { Memory } from './memory'
 import { purge } from './purge'
 import { getRun, getRuns, getSteps, nextDue } from './reads'
@@ -33,6 +34,7 @@ export interface MemoryStorage extends Storage {
   readonly logs: LogStorage
   readonly signals: SignalStorage
   readonly watch: WatchStorage
+  readonly limits: LimitStorage
 }
 
 const OPTIONS: OptionNames<MemoryStorageOptions> = { now: true, keepEnded: true }
@@ -60,7 +62,8 @@ export function createMemoryStorageWith(
   const rules = createRules(lifecycle)
   const clock = createClock(now)
   const hints = new Hints()
-  const memory: Memory = { rules, clock, hints, table: new RunTable({ rules, clock, hints, keepEnded }) }
+  const table = new RunTable({ rules, clock, hints, keepEnded })
+  const memory: Memory = { rules, clock, hints, table, jobs: new JobStates() }
   return bind(memory)
 }
 
@@ -99,5 +102,10 @@ function bind(memory: Memory): MemoryStorage {
       getUnread: (runId) => read(() => getUnread(memory, runId)),
     },
     watch: hints,
+    limits: {
+      claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
+      load: (limits) => read(() => loadOf(memory, limits)),
+      ...createPauses(memory, write),
+    },
   }
 }

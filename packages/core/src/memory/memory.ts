@@ -1,6 +1,7 @@
 import type { RunRecord } from '../storage'
 import type { Clock } from './clock'
 import type { Hints } from './hints'
+import type { JobStates } from './job-limits'
 import type { Rules } from './rules'
 import type { RunTable } from './run-table'
 
@@ -10,6 +11,7 @@ export interface Memory {
   readonly rules: Rules
   readonly clock: Clock
   readonly hints: Hints
+  readonly jobs: JobStates
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

