@@ -1,8 +1,16 @@
-import { type ClaimParams, isSuspect, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
+import {
+  type ClaimParams,
+  isSuspect,
+  type JobLimits,
+  type RunRecord,
+  StorageError,
+  SUSPECT_FROM,
+} from '@coji/durably-core'
 import { sql } from 'kysely'
-import { type Claim, inOrder, slotsTaken, startOfExecution, type TakeName } from './claim'
+import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
 import { isConstraintError } from './driver-errors'
 import type { Executor } from './executor'
+import { forgottenStarts, hasRoomFor, lastStart, type LimitName, limitValues, NO_LIMITS } from './limits'
 import { pause } from './pause'
 import { runColumns, toRun } from './rows'
 import { and, list, type Sql, type SqlContext, statement } from './statement'
@@ -12,22 +20,29 @@ const MAX_MISSES = 5
 const LONGEST_PAUSE_MS = 20
 
 /** For Postgres: one statement claims as many runs as are wanted, and passes over what others are claiming just now. */
-export function createClaimBatch(context: SqlContext, onMore: () => void): Claim {
-  const take = takeStatement(context)
+export function createClaimBatch(context: SqlContext, onMore: () => void): Take {
+  const free = takeStatement(context, false)
+  const limited = takeStatement(context, true)
+  const lock = lockStatement(context)
   let place = BEFORE_ALL_KEYS
 
-  async function takeSome(executor: Executor, params: ClaimParams, claimed: readonly RunRecord[]) {
+  async function takeSome(executor: Executor, { params, limits }: Asked, claimed: readonly RunRecord[]) {
     const { workerId, claimToken, leaseMs, jobs, events } = params
     const limit = params.limit - claimed.length
-    const query = take.bind({
+    const query = (limits === null ? free : limited).bind({
       ...{ workerId, claimToken, leaseMs, limit },
+      ...limitValues(limits ?? NO_LIMITS),
       ...{ fromTenant: place.tenant, fromKey: place.key },
       jobs: JSON.stringify(jobs),
       events: JSON.stringify(events.map(({ type, payload }, index) => [index + 1, type, payload])),
       eventCount: events.length,
       holdsSuspect: params.holdsSuspect || claimed.some(isSuspect) ? 1 : 0,
     })
-    const [rows = []] = await executor.write([query])
+    const rows =
+      limits === null
+        ? (await executor.write([query]))[0]
+        : (await executor.impatient.write([lock.bind({ jobName: limits.jobName }), query]))[1]
+    if (rows === undefined) throw new Error('A claim has no answer.')
     const [first = {}] = rows
     const isAtEnd = Number(first['walked']) < KEYS_AT_ONCE
     place = isAtEnd ? BEFORE_ALL_KEYS : { tenant: String(first['last_tenant']), key: String(first['last_key']) }
@@ -39,13 +54,13 @@ export function createClaimBatch(context: SqlContext, onMore: () => void): Claim
     }
   }
 
-  return async function claim(executor, params) {
+  return async function take(executor, params, limits) {
     const claimed: RunRecord[] = []
     let misses = 0
     let isWholeRound = place === BEFORE_ALL_KEYS
     while (claimed.length < params.limit) {
       try {
-        const { runs, isContended, hasPassedOver, isAtEnd } = await takeSome(executor, params, claimed)
+        const { runs, isContended, hasPassedOver, isAtEnd } = await takeSome(executor, { params, limits }, claimed)
         claimed.push(...runs)
         // They stood in the way of others, and do not any more: their key is taken now, or the one suspect.
         if (runs.length > 0 && hasPassedOver) continue
@@ -60,14 +75,40 @@ export function createClaimBatch(context: SqlContext, onMore: () => void): Claim
           continue
         }
       } catch (error) {
+        if (limits !== null && isBusy(error)) return { runs: claimed.sort(inOrder), isHeldUp: true }
         if (!isConstraintError(error) || misses === MAX_MISSES) throw error
       }
       if (misses === MAX_MISSES) break
       misses += 1
       if (misses > 1) await pause(Math.random() * LONGEST_PAUSE_MS)
     }
-    return claimed.sort(inOrder)
+    return { runs: claimed.sort(inOrder), isHeldUp: false }
   }
+}
+
+interface Asked {
+  readonly params: ClaimParams
+  readonly limits: JobLimits | null
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof StorageError && error.code === 'STORAGE_BUSY'
+}
+
+/** A claim under limits takes some milliseconds. */
+const LOCK_MS = 50
+
+/**
+ * One claim under the limits of a job at a time, and each sees what those before it took: the next statement of the
+ * transaction looks at the database anew. Who died, or sleeps, in the middle keeps the others waiting no longer than this.
+ */
+function lockStatement(context: SqlContext) {
+  const space = sql.lit(`${context.prefix}limits`)
+  return statement<'jobName'>(
+    context,
+    (p) => sql`select pg_advisory_xact_lock(hashtext(${space}), hashtext(${p('jobName')})) as locked
+      where (select set_config('lock_timeout', ${sql.lit(`${LOCK_MS}ms`)}, true)) is not null`,
+  )
 }
 
 /** How many keys one statement goes through; the next goes on with the last of them, and at the end begins anew. */
@@ -75,18 +116,20 @@ const KEYS_AT_ONCE = 64
 
 const BEFORE_ALL_KEYS = { tenant: '', key: '' }
 
-type BatchName = TakeName | 'jobs' | 'events' | 'limit' | 'holdsSuspect' | 'fromTenant' | 'fromKey'
+type BatchName = TakeName | 'jobs' | 'events' | 'limit' | 'holdsSuspect' | 'fromTenant' | 'fromKey' | LimitName
 type Parameter = (name: BatchName) => Sql
 
 /** How many runs with a key are looked at in order, beyond those that are wanted, before the keys are gone through. */
 const FRONT = 32
 
 /** A row that changed after the statement began is locked but not found at its new place; the next round finds it. */
-function takeStatement(context: SqlContext) {
+function takeStatement(context: SqlContext, isLimited: boolean) {
   const { tables, dialect } = context
   return statement<BatchName>(context, (p) => {
     const events = dialect.rowsOf(p('events'))
-    return sql`with recursive ${list(...candidates(context, p), ...placement(context, p))},
+    const limit = isLimited ? sql`(select room from allowed)` : p('limit')
+    const before = [...(isLimited ? [allowed(context, p)] : []), ...candidates(context, p, limit)]
+    return sql`with recursive ${list(...before, ...placement(context, limit))},
       claimed as (
         update ${tables.runs} as r set ${startOfExecution(context, p, sql`placed.slot`)} from placed
         where r.ctid = placed.ctid and ${context.fences['claim.status'](context.dialect)} returning r.*),
@@ -94,7 +137,7 @@ function takeStatement(context: SqlContext) {
         insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
         select c.id, c.last_event_sequence - ${p('eventCount')} + ${dialect.field(sql`e.value`, 0, 'integer')},
           ${dialect.field(sql`e.value`, 1, 'text')}, ${dialect.toJson(dialect.field(sql`e.value`, 2, 'text'))}, ${dialect.now}
-        from claimed as c cross join ${events} as e)
+        from claimed as c cross join ${events} as e)${isLimited ? startNotes(context, p) : sql``}
       select t.*, ${runColumns(context, 'c')}
       from (select exists (select 1 from tried where not is_mine)
           or (select count(*) from claimed) < (select count(*) from placed) as is_contended,
@@ -103,6 +146,26 @@ function takeStatement(context: SqlContext) {
         from (select true) as one left join (select tenant, key from keys order by nth desc limit 1) as last on true) as t
       left join claimed as c on true`
   })
+}
+
+/** How many runs the limits of the job leave room for, of those that are wanted. */
+function allowed(context: SqlContext, p: Parameter): Sql {
+  return sql`allowed as materialized (
+    select (select count(*) from generate_series(1, ${p('limit')}) as wanted (nth)
+        where ${hasRoomFor(context, p, sql`wanted.nth`)}) as room,
+      ${lastStart(context, p)} as last_start)`
+}
+
+/** What is written down for a rate, in the statement of the claim. */
+function startNotes(context: SqlContext, p: Parameter): Sql {
+  const { tables, dialect } = context
+  const last = sql`(select last_start from allowed)`
+  return sql`,
+      noted as (
+        insert into ${tables.job_starts} (job_name, nth, started_at)
+        select ${p('jobName')}, ${last} + row_number() over (), ${dialect.now} from claimed
+        where ${p('maxStarts')} is not null),
+      forgotten as (${forgottenStarts(context, p, last)})`
 }
 
 const ORDER = sql`r.priority desc, r.available_at, r.id`
@@ -131,13 +194,14 @@ function columnsOf(alias: string): Sql {
  * are blocked, from the front of so many keys behind the place where the last statement ended, so that a busy key costs
  * the same however many runs wait for it, and however many keys do.
  */
-function candidates(context: SqlContext, p: Parameter): Sql[] {
+function candidates(context: SqlContext, p: Parameter, limit: Sql): Sql[] {
   const { tables, dialect, fences } = context
   const due = and(
     fences['claim.status'](dialect),
     fences['claim.due'](dialect),
     fences['claim.known'](p('jobs'), dialect),
     fences['claim.suspect'](sql`${p('holdsSuspect')} = 0`),
+    fences['claim.paused'](pausedJobs(context), dialect),
   )
   const isFree = fences['claim.slot'](slotsTaken(context, 'r'))
   const isOfKey = and(due, sql`r.concurrency_key is not null and r.tenant = k.tenant and r.concurrency_key = k.key`)
@@ -146,12 +210,12 @@ function candidates(context: SqlContext, p: Parameter): Sql[] {
   return [
     sql`keyless as materialized (
       select ${columnsOf('r')} from ${tables.runs} as r where ${due} and r.concurrency_key is null
-      order by ${ORDER} limit ${p('limit')} for update of r skip locked)`,
+      order by ${ORDER} limit ${limit} for update of r skip locked)`,
     sql`front as materialized (
       select ${columnsOf('r')}, ${isFree} as is_free from ${tables.runs} as r where ${due} and r.concurrency_key is not null
-      order by ${ORDER} limit ${p('limit')} + ${sql.lit(FRONT)})`,
+      order by ${ORDER} limit ${limit} + ${sql.lit(FRONT)})`,
     sql`blocked as materialized (
-      select count(*) = ${p('limit')} + ${sql.lit(FRONT)} and count(*) filter (where is_free) < ${p('limit')} as is_so
+      select count(*) = ${limit} + ${sql.lit(FRONT)} and count(*) filter (where is_free) < ${limit} as is_so
       from front)`,
     sql`keys (tenant, key, nth) as (
       select first.*, 1 from ${nextKey(sql`(select is_so from blocked)
@@ -166,23 +230,23 @@ function candidates(context: SqlContext, p: Parameter): Sql[] {
           where ${isOfKey} order by ${ORDER} limit 1) as first
         cross join lateral (select ${columnsOf('r')} from ${tables.runs} as r
           where ${isOfKey} and r.concurrency_slot is null and ${slotsTaken(context, 'first')} < first.concurrency_limit
-          order by ${ORDER} limit ${p('limit')}) as h
+          order by ${ORDER} limit ${limit}) as h
       union all select ${columnsOf('r')} from keys as k cross join lateral (
           select r.*, r.ctid from ${tables.runs} as r
           where r.concurrency_slot is not null and r.tenant = k.tenant and r.concurrency_key = k.key offset 0) as r
         where ${due})`,
     sql`keyed as materialized (
       select r.* from (
-        select r.id from (select distinct on (id) * from found) as r order by ${ORDER} limit ${p('limit')} + ${sql.lit(FRONT)}) as f
+        select r.id from (select distinct on (id) * from found) as r order by ${ORDER} limit ${limit} + ${sql.lit(FRONT)}) as f
       cross join lateral (
         select ${columnsOf('r')} from ${tables.runs} as r where r.id = f.id and ${due} and ${isFree}
         for update of r skip locked) as r
-      limit ${p('limit')})`,
+      limit ${limit})`,
   ]
 }
 
 /** Which of them are taken, one suspect at most, and the slot of each: the lowest ones that nobody has, counted by the run's own limit. */
-function placement({ tables, prefix }: SqlContext, p: Parameter): Sql[] {
+function placement({ tables, prefix }: SqlContext, limit: Sql): Sql[] {
   const suspectFrom = sql.lit(SUSPECT_FROM)
   const lockSpace = sql.lit(`${prefix}slots`)
   const free = sql`select s.slot from generate_series(0, ranked.concurrency_limit - 1) as s (slot)
@@ -191,7 +255,7 @@ function placement({ tables, prefix }: SqlContext, p: Parameter): Sql[] {
     order by s.slot offset ranked.nth - 1 limit 1`
   return [
     sql`picked as materialized (
-      select * from (select * from keyless union all select * from keyed) as r order by ${ORDER} limit ${p('limit')})`,
+      select * from (select * from keyless union all select * from keyed) as r order by ${ORDER} limit ${limit})`,
     sql`wanted as materialized (
       select r.* from picked as r where r.crash_count < ${suspectFrom} or r.id = (
         select s.id from picked as s where s.crash_count >= ${suspectFrom}

@@ -1,7 +1,8 @@
-import { type ClaimParams, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
+import { type ClaimParams, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
 import { sql } from 'kysely'
-import { type Claim, slotsTaken, startOfExecution, type TakeName } from './claim'
+import { pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
 import type { Executor } from './executor'
+import { forgottenStarts, hasRoomFor, lastStart, type LimitName, limitValues, NO_LIMITS } from './limits'
 import { runColumns, toRun } from './rows'
 import { and, runsBy, type Sql, type SqlContext, statement } from './statement'
 
@@ -9,49 +10,70 @@ import { and, runsBy, type Sql, type SqlContext, statement } from './statement'
 const FIRST_LIST = 4
 const LONGEST_LIST = 64
 
-/** For SQLite: one small update for each run, all in one list, each seeing what those before it took. */
-export function createClaimOneByOne(context: SqlContext): Claim {
-  const takeFirst = takeStatement(context, (id) => id)
-  // The search costs nothing once it has found nothing.
-  const takeNext = takeStatement(context, (id) => sql`case when changes() > 0 then ${id} end`)
-  const event = eventStatement(context)
+/** The search costs nothing once it has found nothing. */
+const HAS_TAKEN = sql`changes() > 0`
 
-  async function takeSome(executor: Executor, params: ClaimParams, limit: number): Promise<RunRecord[]> {
-    const { workerId, claimToken, leaseMs, events } = params
+/** For SQLite: one small update for each run, all in one list, each seeing what those before it took. */
+export function createClaimOneByOne(context: SqlContext): Take {
+  const free = { first: takeStatement(context, () => []), next: takeStatement(context, () => [HAS_TAKEN]) }
+  const hasRoom = (p: Parameter) => hasRoomFor(context, p, sql`1`)
+  const limited = {
+    first: takeStatement(context, (p) => [hasRoom(p)]),
+    next: takeStatement(context, (p) => [HAS_TAKEN, hasRoom(p)]),
+  }
+  const event = eventStatement(context)
+  const starts = startStatements(context)
+
+  async function takeSome(executor: Executor, params: ClaimParams, limits: JobLimits | null): Promise<RunRecord[]> {
+    const { workerId, claimToken, leaseMs, events, limit } = params
     const values = {
       ...{ workerId, claimToken, leaseMs, eventCount: events.length },
+      ...limitValues(limits ?? NO_LIMITS),
       jobs: JSON.stringify(params.jobs),
       holdsSuspect: params.holdsSuspect ? 1 : 0,
     }
+    const { first, next } = limits === null ? free : limited
+    const takes = [first.bind(values), ...Array.from({ length: limit - 1 }, () => next.bind(values))]
+    const told = events.map(({ type, payload }, index) =>
+      event.bind({ claimToken, type, payload, back: events.length - 1 - index }),
+    )
+    const isCounted = limits !== null && limits.rateLimit !== null
+    if (!isCounted) return (await executor.write([...takes, ...told])).slice(0, limit).flat().map(toRun)
+    const note = starts.note.bind(values)
     const results = await executor.write([
-      takeFirst.bind(values),
-      ...Array.from({ length: limit - 1 }, () => takeNext.bind(values)),
-      ...events.map(({ type, payload }, index) =>
-        event.bind({ claimToken, type, payload, back: events.length - 1 - index }),
-      ),
+      starts.setBack.bind(values),
+      ...takes.flatMap((take) => [take, note]),
+      ...told,
+      starts.forget.bind(values),
     ])
-    return results.slice(0, limit).flat().map(toRun)
+    return results
+      .slice(1, 1 + 2 * limit)
+      .flat()
+      .map(toRun)
   }
 
-  return async function claim(executor, params) {
-    const claimed: RunRecord[] = []
-    for (let size = FIRST_LIST; claimed.length < params.limit; size = Math.min(size * 4, LONGEST_LIST)) {
-      const limit = Math.min(size, params.limit - claimed.length)
-      const more = await takeSome(executor, params, limit)
-      claimed.push(...more)
+  return async function take(executor, params, limits) {
+    const runs: RunRecord[] = []
+    for (let size = FIRST_LIST; runs.length < params.limit; size = Math.min(size * 4, LONGEST_LIST)) {
+      const limit = Math.min(size, params.limit - runs.length)
+      const more = await takeSome(executor, { ...params, limit }, limits)
+      runs.push(...more)
       if (more.length < limit) break
     }
-    return claimed
+    return { runs, isHeldUp: false }
   }
 }
+
+type TakeOneName = TakeName | 'jobs' | 'holdsSuspect' | LimitName
+type Parameter = (name: TakeOneName) => Sql
 
 /**
  * Claims the first run in order that may start. Its key is looked at as the statements before left it; the unique index
  * on slots is what keeps the promise, this only finds the slot.
  */
-function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
+function takeStatement(context: SqlContext, conditions: (p: Parameter) => readonly Sql[]) {
   const { tables, dialect, fences, prefix } = context
-  return statement<TakeName | 'jobs' | 'holdsSuspect'>(context, (p) => {
+  return statement<TakeOneName>(context, (p) => {
     // Looked at for suspects only, which are few.
     const hasTakenOne = sql`exists (select 1 from ${tables.runs} as a ${dialect.useIndex(`${prefix}runs_running`)}
       where a.status = 'running' and a.owner_id = ${p('workerId')} and a.claim_token = ${p('claimToken')}
@@ -61,10 +83,12 @@ function takeStatement(context: SqlContext, onCondition: (id: Sql) => Sql) {
       fences['claim.due'](dialect, lastCreated(context)),
       fences['claim.known'](p('jobs'), dialect),
       fences['claim.suspect'](sql`(${p('holdsSuspect')} = 0 and not ${hasTakenOne})`),
+      fences['claim.paused'](pausedJobs(context), dialect),
     )
     const first = sql`coalesce(${firstOfFront(context, due)}, ${firstByKey(context, due)})`
+    const on = conditions(p)
     return sql`update ${tables.runs} as r set ${startOfExecution(context, p, freeSlot(context))}
-      where r.id = ${onCondition(first)} returning ${runColumns(context)}`
+      where r.id = ${on.length === 0 ? first : sql`case when ${and(...on)} then ${first} end`} returning ${runColumns(context)}`
   })
 }
 
@@ -145,4 +169,25 @@ function eventStatement(context: SqlContext) {
       from ${runsBy(context, 'running')} where r.status = 'running' and r.claim_token = ${p('claimToken')}
       on conflict do nothing`,
   )
+}
+
+/** What is written down for a rate, in the list of a claim. */
+function startStatements(context: SqlContext) {
+  const { tables, dialect } = context
+  const newest = (p: Parameter) => sql`(select l.started_at from ${tables.job_starts} as l
+    where l.job_name = ${p('jobName')} order by l.nth desc limit 1)`
+  return {
+    // A clock that was set back must not hold up the job until it has made up for that.
+    setBack: statement<TakeOneName>(
+      context,
+      (p) => sql`update ${tables.job_starts} set started_at = ${dialect.now}
+        where job_name = ${p('jobName')} and ${newest(p)} > ${dialect.now} and started_at > ${dialect.now}`,
+    ),
+    note: statement<TakeOneName>(
+      context,
+      (p) => sql`insert into ${tables.job_starts} (job_name, nth, started_at)
+        select ${p('jobName')}, ${lastStart(context, p)} + 1, ${dialect.now} where ${HAS_TAKEN}`,
+    ),
+    forget: statement<TakeOneName>(context, (p) => forgottenStarts(context, p, lastStart(context, p))),
+  }
 }

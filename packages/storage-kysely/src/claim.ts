@@ -1,16 +1,28 @@
-import type { ClaimParams, RunRecord } from '@coji/durably-core'
+import type { ClaimParams, JobLimits, LimitedClaim, LimitedClaimParams, RunRecord } from '@coji/durably-core'
 import { sql } from 'kysely'
 import { createClaimBatch } from './claim-batch'
 import { createClaimOneByOne } from './claim-one-by-one'
 import type { Executor } from './executor'
+import type { Limits } from './limits'
 import { runColumns, toRun } from './rows'
 import { list, runsBy, type Sql, type SqlContext, statement } from './statement'
 
-/** Claims due runs, in order. */
-export type Claim = (executor: Executor, params: ClaimParams) => Promise<readonly RunRecord[]>
+/** What was taken, and whether somebody else kept this claim from more. */
+export interface Taken {
+  readonly runs: readonly RunRecord[]
+  readonly isHeldUp: boolean
+}
+
+/** Claims due runs, in order; under the limits of the one job that is asked for, if there are any. */
+export type Take = (executor: Executor, params: ClaimParams, limits: JobLimits | null) => Promise<Taken>
+
+/** Who holds up a claim does so for a moment. */
+const HELD_UP_MS = 50
+
+export type Claims = ReturnType<typeof createClaim>
 
 /** `onMore` hears when a claim that has found something has not looked everywhere. */
-export function createClaim(context: SqlContext, onMore: () => void): Claim {
+export function createClaim(context: SqlContext, { load }: Limits, onMore: () => void) {
   const take = context.dialect.name === 'sqlite' ? createClaimOneByOne(context) : createClaimBatch(context, onMore)
   const find = statement<'claimToken'>(
     context,
@@ -18,10 +30,18 @@ export function createClaim(context: SqlContext, onMore: () => void): Claim {
       where r.status = 'running' and r.claim_token = ${p('claimToken')}`,
   )
 
-  return async function claim(executor, params) {
-    if (params.repeat !== true) return take(executor, params)
-    const rows = await executor.read(find.bind({ claimToken: params.claimToken }))
-    return rows.map(toRun).sort(inOrder)
+  return {
+    async claim(executor: Executor, params: ClaimParams): Promise<readonly RunRecord[]> {
+      if (params.repeat !== true) return (await take(executor, params, null)).runs
+      const rows = await executor.read(find.bind({ claimToken: params.claimToken }))
+      return rows.map(toRun).sort(inOrder)
+    },
+    async claimWithin(executor: Executor, params: LimitedClaimParams, limits: JobLimits): Promise<LimitedClaim> {
+      const { runs, isHeldUp } = await take(executor, { ...params, jobs: [limits.jobName] }, limits)
+      if (isHeldUp) return { runs, opensInMs: HELD_UP_MS }
+      if (limits.rateLimit === null || runs.length === params.limit) return { runs, opensInMs: 0 }
+      return { runs, opensInMs: (await load(executor, limits)).opensInMs }
+    },
   }
 }
 
@@ -48,6 +68,11 @@ export function startOfExecution({ dialect }: SqlContext, p: (name: TakeName) =>
     sql`updated_at = ${dialect.now}`,
     sql`last_event_sequence = r.last_event_sequence + ${p('eventCount')}`,
   )
+}
+
+/** Jobs of which nobody claims runs, as a query. */
+export function pausedJobs({ tables }: SqlContext): Sql {
+  return sql`select q.job_name from ${tables.paused_jobs} as q`
 }
 
 /** How many slots are in use among those that the run's own limit allows. */

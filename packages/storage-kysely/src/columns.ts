@@ -106,6 +106,15 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     created_at: 'instant',
     consumed_at: 'instant',
   },
+  paused_jobs: {
+    job_name: 'text',
+    paused_at: 'instant',
+  },
+  job_starts: {
+    job_name: 'text',
+    nth: 'integer',
+    started_at: 'instant',
+  },
   schema_versions: {
     version: 'integer',
     applied_at: 'instant',

@@ -52,6 +52,7 @@ export const postgres: SqlDialect = {
   waitingStatus: (column) => sql`(${column} || '')`,
   isAmong: (column, few) => sql`${column} = any(array(${few}))`,
   isOneOf: (column, json) => sql`${column} = any(array(select json_array_elements_text(${asJson(json)})))`,
+  isNoneOf: (column, query) => sql`${column} <> all(array(${query}))`,
   unlessLocked: sql`for update of r skip locked`,
   useIndex: () => sql``,
   writeOrder: (alias) => sql.ref(`${alias}.write_order`),

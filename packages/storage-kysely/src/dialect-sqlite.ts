@@ -29,6 +29,7 @@ export const sqlite: SqlDialect = {
   waitingStatus: (column) => column,
   isAmong: (column, few) => sql`${column} in (${few})`,
   isOneOf: (column, json) => sql`+${column} in (select value from json_each(${json}))`,
+  isNoneOf: (column, query) => sql`+${column} not in (${query})`,
   unlessLocked: sql``,
   useIndex: (index) => sql`indexed by ${sql.ref(index)}`,
   writeOrder: (alias) => sql.ref(`${alias}.rowid`),

@@ -42,6 +42,8 @@ export interface SqlDialect {
   readonly isAmong: (column: Sql, few: Sql) => Sql
   /** Whether a column has one of the texts of a JSON list; never a reason to look it up in an index. */
   readonly isOneOf: (column: Sql, json: Sql) => Sql
+  /** Whether a column has none of the texts of a query, which is made once. */
+  readonly isNoneOf: (column: Sql, query: Sql) => Sql
   /** Placed after a read: without the rows that somebody has locked, and would have to be waited for. */
   readonly unlessLocked: Sql
   /** Placed after a table, where the planner has no statistics and would take the longest index. */

@@ -38,6 +38,11 @@ export const FENCES = {
   'claim.slot': (slotsTaken: Sql): Sql =>
     sql`(r.concurrency_key is null or r.concurrency_slot is not null or ${slotsTaken} < r.concurrency_limit)`,
 
+  'claim.paused': (paused: Sql, dialect: SqlDialect): Sql => dialect.isNoneOf(sql`r.job_name`, paused),
+  'claim.concurrency': (running: Sql, concurrency: Sql): Sql =>
+    sql`(${concurrency} is null or ${running} <= ${concurrency})`,
+  'claim.rate': (hasRoom: Sql, maxStarts: Sql): Sql => sql`(${maxStarts} is null or ${hasRoom})`,
+
   'recover.status': (): Sql => statusIn(['recover']),
   'recover.expired': (dialect: SqlDialect, ahead?: Sql): Sql =>
     ahead === undefined ? sql`r.lease_until <= ${dialect.now}` : sql`(r.lease_until <= ${dialect.now} or ${ahead})`,

@@ -12,7 +12,9 @@ export type { SqlTransaction } from './given-transaction'
 export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
 export type {
   DurablyDatabase,
+  JobStartsTable,
   LogsTable,
+  PausedJobsTable,
   RunEventsTable,
   RunLabelsTable,
   RunsTable,

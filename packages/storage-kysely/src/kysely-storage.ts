@@ -2,6 +2,7 @@ import { InvalidOptionError } from '@coji/durably-core'
 import type {
   CommitAnswer,
   EventStorage,
+  LimitStorage,
   LogStorage,
   RunCommit,
   SignalStorage,
@@ -10,7 +11,7 @@ import type {
   WatchStorage,
 } from '@coji/durably-core'
 import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
-import { createClaim } from './claim'
+import { type Claims, createClaim } from './claim'
 import { createCommand } from './commands'
 import { createCommit } from './commit'
 import { createsRuns } from './commit-children'
@@ -25,6 +26,7 @@ import { FENCES, type Fences } from './fences'
 import { requireOptions } from './given-database'
 import { gated } from './gated-driver'
 import { channelOf, HintRelay, notifyDue } from './hints'
+import { createLimits, type Limits } from './limits'
 import { createLogs } from './logs'
 import { migrate } from './migrate'
 import { createReads } from './reads'
@@ -66,6 +68,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly signals: SignalStorage
   readonly transaction: TransactionStorage<Transaction<DB>>
   readonly watch: WatchStorage
+  readonly limits: LimitStorage
 }
 
 /**
@@ -170,7 +173,8 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   const reads = createReads(context)
   const enqueuer = createEnqueue(context)
   const commits = createCommit(context, enqueuer.findConflict)
-  const claim = createClaim(context, () => watchers.tell({ kind: 'runs' }))
+  const limits = createLimits(context)
+  const { claim, claimWithin } = createClaim(context, limits, () => watchers.tell({ kind: 'runs' }))
   const renew = createRenew(context)
   const recover = createRecover(context, monotonic)
   const command = createCommand(context, reads)
@@ -236,7 +240,32 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
       keepOpen: keepOpenOn(context),
     }),
     watch: watchers,
+    limits: limitStorage({ executor, watchers, limits, claimWithin, told, passed }),
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
+}
+
+interface LimitParams extends Pick<BindParams, 'executor' | 'watchers'> {
+  readonly limits: Limits
+  readonly claimWithin: Claims['claimWithin']
+  readonly told: ReturnType<typeof tellers>
+  readonly passed: <T>(write: () => Promise<T>) => Promise<T>
+}
+
+function limitStorage({ executor, watchers, limits, claimWithin, told, passed }: LimitParams): LimitStorage {
+  const { callers } = executor
+  return {
+    async claim(params, jobLimits) {
+      const answer = await passed(() => claimWithin(executor, params, jobLimits))
+      return told.changed(answer, ({ runs }) => runs.map(({ id }) => id))
+    },
+    load: (jobLimits) => limits.load(callers, jobLimits),
+    pause: (jobName) => passed(() => limits.pause(callers, jobName)),
+    async resume(jobName) {
+      await passed(() => limits.resume(callers, jobName))
+      watchers.noteDue()
+    },
+    paused: () => limits.paused(callers),
+  }
 }
 
 /** Passes an answer on and tells the watchers of it. */

@@ -200,7 +200,7 @@ function dueStatement(context: SqlContext) {
 const lengthOfLease = sql`round((julianday(r.lease_until) - julianday(r.heartbeat_at)) * 86400000)`
 
 /** Both instants come from the clock of the database. */
-function msUntil(instant: unknown, now: unknown): number | null {
+export function msUntil(instant: unknown, now: unknown): number | null {
   if (typeof instant !== 'string' || typeof now !== 'string') return null
   return Math.max(Date.parse(instant) - Date.parse(now), 0)
 }

@@ -28,9 +28,9 @@ const PARAMETER_TYPES: Readonly<Record<string, SqlType>> = {
   ...typed('integer', 'index attempt concurrencyLimit holdKeyWhileWaiting priority epoch leaderEpoch commitNo version'),
   ...typed(
     'integer',
-    'currentStepIndex hasProgressed holdsSuspect isRefusing crashCount wakesSeen wakesWanted eventCount cancelledEventCount seq afterSeq offset back limit position place isCancelled',
+    'currentStepIndex hasProgressed holdsSuspect isRefusing crashCount wakesSeen wakesWanted eventCount cancelledEventCount seq afterSeq offset back limit position place isCancelled concurrency maxStarts',
   ),
-  ...typed('ms', 'afterMs timeoutMs leaseMs delayMs dueInMs restMs minusDurationMs'),
+  ...typed('ms', 'afterMs timeoutMs leaseMs delayMs dueInMs restMs minusDurationMs perMs'),
   ...typed('instant', 'startAt scheduledFor dueAt timestamp'),
   ...typed('json', 'payload output checkpoint errorDetail progress waitingFor data'),
 }

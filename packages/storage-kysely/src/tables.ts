@@ -121,6 +121,19 @@ export interface SignalsTable {
   consumed_at: string | null
 }
 
+/** Jobs of which nobody claims runs. */
+export interface PausedJobsTable {
+  job_name: string
+  paused_at: string
+}
+
+/** The last starts of jobs with a rate that holds for all processes together. */
+export interface JobStartsTable {
+  job_name: string
+  nth: number
+  started_at: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -136,6 +149,8 @@ export interface DurablyDatabase {
   durably_logs: LogsTable
   durably_run_events: RunEventsTable
   durably_signals: SignalsTable
+  durably_paused_jobs: PausedJobsTable
+  durably_job_starts: JobStartsTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -147,6 +162,8 @@ export interface DurablyTables {
   logs: LogsTable
   run_events: RunEventsTable
   signals: SignalsTable
+  paused_jobs: PausedJobsTable
+  job_starts: JobStartsTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -157,6 +174,8 @@ export const TABLES = [
   'logs',
   'run_events',
   'signals',
+  'paused_jobs',
+  'job_starts',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

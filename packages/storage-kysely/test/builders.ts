@@ -1,5 +1,6 @@
-import type { Lease, NewRun, RunCommit, RunRecord, Storage } from '@coji/durably-core'
+import type { JobLimits, Lease, LimitedClaim, NewRun, RunCommit, RunRecord, Storage } from '@coji/durably-core'
 import { newRun, runCommit } from '@coji/durably-core/testing'
+import type { KyselyStorage } from '../src'
 
 export { newRun, stepWrite as newStep } from '@coji/durably-core/testing'
 
@@ -21,6 +22,15 @@ export function claim(storage: Storage, limit = 1): Promise<readonly RunRecord[]
     ...{ workerId: 'worker', claimToken, jobs: ['job'], limit, leaseMs: 60_000 },
     ...{ holdsSuspect: false, events: [] },
   })
+}
+
+/** Claims what is due of the job under limits, as much as they leave room for. */
+export function claimWithin(storage: KyselyStorage, limits: Partial<JobLimits>, limit = 100): Promise<LimitedClaim> {
+  const claimToken = crypto.randomUUID()
+  return storage.limits.claim(
+    { workerId: 'worker', claimToken, limit, leaseMs: 60_000, holdsSuspect: false, events: [] },
+    { jobName: 'job', concurrency: null, rateLimit: null, ...limits },
+  )
 }
 
 /** A run that is running. */

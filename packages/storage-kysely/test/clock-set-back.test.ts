@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { FENCES } from '../src/fences'
 import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
-import { claim, COMPLETE, leaseOf, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
+import { claim, claimWithin, COMPLETE, leaseOf, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
 
 const HOUR_MS = 3_600_000
 
@@ -52,6 +52,18 @@ it('runs that are to start at once are due, new ones and those from before', asy
   expect(await storage.nextDue(['job'])).toMatchObject({ runInMs: HOUR_MS + 1000 })
   pass(HOUR_MS + 1000)
   expect(idsOf(await claim(storage, 10))).toEqual([later.id])
+})
+
+it('a rate counts what has begun in the future as begun now', async () => {
+  const rateLimit = { max: 2, per: 1000 }
+  await storage.enqueue(Array.from({ length: 4 }, () => newRun()))
+  expect(await claimWithin(storage, { rateLimit })).toMatchObject({ runs: [{}, {}], opensInMs: 1000 })
+  wallMs -= HOUR_MS
+  expect(await claimWithin(storage, { rateLimit })).toMatchObject({ runs: [], opensInMs: 1000 })
+  pass(999)
+  expect(await claimWithin(storage, { rateLimit })).toMatchObject({ runs: [], opensInMs: 1 })
+  pass(1)
+  expect((await claimWithin(storage, { rateLimit })).runs).toHaveLength(2)
 })
 
 it('a run goes on at once when it was released or woken', async () => {

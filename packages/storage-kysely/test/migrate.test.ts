@@ -69,6 +69,7 @@ describe('migrate', () => {
       { version: 1, min_reader: 1 },
       { version: 2, min_reader: 2 },
       { version: 3, min_reader: 2 },
+      { version: 4, min_reader: 2 },
     ])
   })
 

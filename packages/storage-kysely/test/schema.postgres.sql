@@ -1,3 +1,10 @@
+create table durably_job_starts (
+  job_name text collate "C" not null,
+  nth bigint not null,
+  started_at timestamp(3) with time zone not null
+);
+CREATE UNIQUE INDEX durably_job_starts_key ON durably_job_starts USING btree (job_name, nth);
+
 create table durably_logs (
   id text collate "C" not null,
   run_id text collate "C" not null,
@@ -10,6 +17,12 @@ create table durably_logs (
 );
 CREATE UNIQUE INDEX durably_logs_pkey ON durably_logs USING btree (id);
 CREATE INDEX durably_logs_run ON durably_logs USING btree (run_id, "timestamp");
+
+create table durably_paused_jobs (
+  job_name text collate "C" not null,
+  paused_at timestamp(3) with time zone not null
+);
+CREATE UNIQUE INDEX durably_paused_jobs_pkey ON durably_paused_jobs USING btree (job_name);
 
 create table durably_run_events (
   run_id text collate "C" not null,

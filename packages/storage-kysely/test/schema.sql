@@ -1,3 +1,8 @@
+CREATE TABLE "durably_job_starts" ("job_name" text not null,
+  "nth" integer not null,
+  "started_at" text not null, constraint "durably_job_starts_key" primary key ("job_name",
+  "nth")) strict, without rowid;
+
 CREATE TABLE "durably_logs" ("id" text not null primary key,
   "run_id" text not null,
   "step_name" text,
@@ -8,6 +13,9 @@ CREATE TABLE "durably_logs" ("id" text not null primary key,
 
 CREATE INDEX "durably_logs_run" on "durably_logs" ("run_id",
   "timestamp");
+
+CREATE TABLE "durably_paused_jobs" ("job_name" text not null primary key,
+  "paused_at" text not null) strict, without rowid;
 
 CREATE TABLE "durably_run_events" ("run_id" text not null,
   "seq" integer not null,

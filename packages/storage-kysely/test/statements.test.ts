@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { libsql } from '../src/drivers/libsql'
-import { claim, COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL, startRun } from './builders'
+import { claim, claimWithin, COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL, startRun } from './builders'
 import { type Counted, counting } from './counting'
 import { tempFile } from './databases'
 import { type HranaServer, serveHrana } from './hrana-server'
@@ -64,6 +64,14 @@ describe('statements per call', () => {
   it('a claim is one message, short while the queue is empty', async () => {
     expect(await sizesOf(() => claim(storage, 1))).toEqual([1])
     expect(await sizesOf(() => claim(storage, 100))).toEqual([4])
+  })
+
+  it('a claim under limits writes starts down for a rate only, and looks up when it opens', async () => {
+    expect(await sizesOf(() => claimWithin(storage, { concurrency: 5 }, 2))).toEqual([2])
+    await storage.enqueue([newRun(), newRun(), newRun()])
+    const rateLimit = { max: 2, per: 60_000 }
+    expect(await sizesOf(() => claimWithin(storage, { rateLimit }, 1))).toEqual([4])
+    expect(await sizesOf(() => claimWithin(storage, { rateLimit }, 2))).toEqual([6, 1])
   })
 
   it('the renewal of many leases is one statement', async () => {

@@ -89,6 +89,7 @@ describe('migrate() on Postgres', () => {
           { version: 1 },
           { version: 2 },
           { version: 3 },
+          { version: 4 },
         ])
       })
     }
