@@ -2,7 +2,14 @@ import type { JobDefinition } from './define-job'
 import type { Clock } from './environment'
 import { InvalidOptionError } from './errors'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
-import { RateWindow, type RateLimit } from './rate-window'
+import { RateElsewhere, RateWindow, type RateLimit } from './rate-window'
+import { MOST_STARTS, type JobLimits } from './storage'
+
+/** For whom limits hold: each worker by itself, or all that share the database together. */
+export type LimitScope = 'worker' | 'database'
+
+/** What one claim asks for: a job that has its limits in the database alone, `null` for all others together. */
+export type ClaimLine = JobDefinition | null
 
 /** What one claim may ask for. */
 export interface Admitted {
@@ -10,6 +17,8 @@ export interface Admitted {
   readonly limit: number
   /** When the first of the jobs that are closed by their rate opens, by the monotonic clock; else never. */
   readonly opensAt: number
+  /** Those that the database sees to. */
+  readonly limits: JobLimits | null
 }
 
 /** What a worker may begin, by when. */
@@ -22,7 +31,7 @@ export interface Openings {
 /** What one worker has in hand of a job that has limits. */
 interface Load {
   running: number
-  readonly window: RateWindow | null
+  readonly window: RateWindow | RateElsewhere | null
 }
 
 /** Which jobs a worker may take runs of, and how many: `concurrency` and `rateLimit` of each, and what is paused. */
@@ -31,6 +40,7 @@ export class Admission {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #paused = new Set<string>()
   readonly #loads = new Map<string, Load>()
+  #turn = 0
 
   constructor(jobs: ReadonlyMap<string, JobDefinition>, clock: Pick<Clock, 'monotonic'>) {
     this.#jobs = jobs
@@ -53,20 +63,44 @@ export class Admission {
     return [...this.#paused]
   }
 
+  /** Each comes first in its turn, so that none takes every free slot from the others. */
+  lines(): readonly ClaimLine[] {
+    const lines: ClaimLine[] = [null]
+    for (const job of this.#jobs.values()) if (job.scope === 'database') lines.push(job)
+    if (lines.length === 1) return lines
+    this.#turn = (this.#turn + 1) % lines.length
+    return [...lines.slice(this.#turn), ...lines.slice(0, this.#turn)]
+  }
+
   /** As many as the job with the least room has room for: a claim takes runs in their order, of whichever job they are. */
-  next(free: number): Admitted {
+  next(free: number, line: ClaimLine): Admitted {
     const now = this.#clock.monotonic()
     const jobs: string[] = []
     let limit = free
     let opensAt = Number.POSITIVE_INFINITY
     for (const job of this.#jobs.values()) {
+      if ((job.scope === 'database' ? job : null) !== line) continue
       const room = this.#roomOf(job, now)
       if (room > 0) {
         jobs.push(job.name)
         limit = Math.min(limit, room)
       } else opensAt = Math.min(opensAt, this.#opensAt(job, now) ?? opensAt)
     }
-    return { jobs, limit, opensAt }
+    return { jobs, limit, opensAt, limits: line === null ? null : limitsOf(line) }
+  }
+
+  /** Jobs that have room here. */
+  open(): readonly string[] {
+    const now = this.#clock.monotonic()
+    return [...this.#jobs.values()].filter((job) => this.#roomOf(job, now) > 0).map(({ name }) => name)
+  }
+
+  /** The database will not let the job begin more before. Answers when that is, by the monotonic clock. */
+  opensIn(job: JobDefinition, ms: number): number {
+    const opensAt = this.#clock.monotonic() + Math.ceil(ms)
+    const window = this.#loadOf(job)?.window
+    if (window instanceof RateElsewhere) window.opensNext(opensAt)
+    return opensAt
   }
 
   hasRoom(jobName: string): boolean {
@@ -116,21 +150,55 @@ export class Admission {
     if (job === undefined || (job.concurrency === null && job.rateLimit === null)) return null
     const known = this.#loads.get(job.name)
     if (known !== undefined) return known
-    const load: Load = { running: 0, window: job.rateLimit === null ? null : new RateWindow(job.rateLimit) }
+    const load: Load = { running: 0, window: windowOf(job) }
     this.#loads.set(job.name, load)
     return load
   }
 }
 
+function windowOf({ scope, rateLimit }: JobDefinition): Load['window'] {
+  if (scope === 'database') return new RateElsewhere()
+  return rateLimit === null ? null : new RateWindow(rateLimit)
+}
+
+export function limitsOf({ name, concurrency, rateLimit }: JobDefinition): JobLimits {
+  return { jobName: name, concurrency, rateLimit }
+}
+
 const RATE_LIMIT: OptionNames<RateLimit> = { max: true, per: true }
+
+interface GivenLimits {
+  readonly concurrency: number | undefined
+  readonly rateLimit: RateLimit | undefined
+  readonly scope: LimitScope | undefined
+}
 
 /** Checked where the job is defined: a mistake must not wait for the first run. */
 export function requireJobLimits(
-  { concurrency, rateLimit }: { readonly concurrency: number | undefined; readonly rateLimit: RateLimit | undefined },
+  { concurrency, rateLimit, scope = 'worker' }: GivenLimits,
   what: string,
-): Pick<JobDefinition, 'concurrency' | 'rateLimit'> {
+): Pick<JobDefinition, 'concurrency' | 'rateLimit' | 'scope'> {
   if (concurrency !== undefined) requireCount(concurrency, `${what}: concurrency`)
-  if (rateLimit === undefined) return { concurrency: concurrency ?? null, rateLimit: null }
+  requireScope(scope, what)
+  if (scope === 'database' && concurrency === undefined && rateLimit === undefined) {
+    throw new InvalidOptionError(`${what}: scope 'database' needs a concurrency or a rateLimit to hold there.`)
+  }
+  return {
+    concurrency: concurrency ?? null,
+    rateLimit: rateLimit === undefined ? null : requireRate(rateLimit, scope, what),
+    scope,
+  }
+}
+
+export function requireScope(scope: unknown, what: string): asserts scope is LimitScope {
+  if (scope === 'worker' || scope === 'database') return
+  throw new InvalidOptionError(`${what}: scope must be 'worker' or 'database', not ${String(scope)}.`)
+}
+
+/** A century: databases count in years of four digits. */
+const LONGEST_RATE_MS = 100 * 365.25 * 86_400_000
+
+function requireRate(rateLimit: RateLimit, scope: LimitScope, what: string): RateLimit {
   if (typeof rateLimit !== 'object' || rateLimit === null) {
     throw new InvalidOptionError(`${what}: rateLimit must be { max, per }, runs and milliseconds.`)
   }
@@ -140,8 +208,16 @@ export function requireJobLimits(
   if (!(Number.isFinite(per) && per > 0)) {
     throw new InvalidOptionError(`${what}: rateLimit.per must be more than 0 ms, not ${String(per)}.`)
   }
+  if (scope === 'database' && max > MOST_STARTS) {
+    throw new InvalidOptionError(
+      `${what}: rateLimit.max is at most ${MOST_STARTS} with scope 'database', not ${max}. Make max and per smaller alike.`,
+    )
+  }
+  if (scope === 'database' && per > LONGEST_RATE_MS) {
+    throw new InvalidOptionError(`${what}: rateLimit.per must be less than 100 years with scope 'database'.`)
+  }
   // A copy: who gave it may go on changing it.
-  return { concurrency: concurrency ?? null, rateLimit: { max, per } }
+  return { max, per }
 }
 
 function requireCount(count: number, what: string): void {

@@ -1,14 +1,17 @@
 import type { Admitted } from './admission'
 import { ask, recorded, type Engine } from './engine'
-import type { ClaimParams, RunRecord } from './storage'
+import { capability } from './runs'
+import type { ClaimParams, JobLimits, LimitedClaim, RunRecord } from './storage'
 
 export interface Claimed {
   readonly runs: readonly RunRecord[]
   /** When the claim was sent, by the worker's own clock: the leases count from there. */
   readonly sentAt: number
+  /** Until a limit in the database may leave room for more; 0 when no time is known. */
+  readonly opensInMs: number
 }
 
-const NOTHING: Claimed = { runs: [], sentAt: 0 }
+const NOTHING: Claimed = { runs: [], sentAt: 0, opensInMs: 0 }
 
 /** Claims runs for one worker. */
 export class Claimer {
@@ -29,10 +32,20 @@ export class Claimer {
       const sentAt = this.#engine.environment.clock.monotonic()
       const params = { ...this.#params(admitted), holdsSuspect }
       this.#unanswered = { params, sentAt }
-      const runs = await ask(this.#engine, (storage) => storage.claim(params))
+      const { limits } = admitted
+      const { runs, opensInMs } =
+        limits === null
+          ? { runs: await ask(this.#engine, (storage) => storage.claim(params)), opensInMs: 0 }
+          : await this.#claimWithin(params, limits)
       this.#unanswered = null
-      return { runs, sentAt }
+      return { runs, sentAt, opensInMs }
     })
+  }
+
+  #claimWithin(params: ClaimParams, limits: JobLimits): Promise<LimitedClaim> {
+    return ask(this.#engine, (storage) =>
+      capability(storage, 'limits', `Job "${limits.jobName}"`).claim(params, limits),
+    )
   }
 
   findUnanswered(): Promise<Claimed> {
@@ -44,7 +57,7 @@ export class Claimer {
     const { params, sentAt } = this.#unanswered
     const runs = await ask(this.#engine, (storage) => storage.claim({ ...params, repeat: true }))
     this.#unanswered = null
-    return { runs, sentAt }
+    return { runs, sentAt, opensInMs: 0 }
   }
 
   /** A claim whose answer is still on its way must not be taken for one that was lost. */

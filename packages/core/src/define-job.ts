@@ -1,4 +1,4 @@
-import { requireJobLimits } from './admission'
+import { requireJobLimits, type LimitScope } from './admission'
 import type { JobContext } from './context'
 import {
   DECLARATION_OPTIONS,
@@ -23,6 +23,11 @@ export interface JobOptions<TName extends string, TInput, TPayload>
   readonly concurrency?: number | undefined
   /** Runs of the job that one worker begins in any `per` ms, those that go on after a wait or an error included. */
   readonly rateLimit?: RateLimit | undefined
+  /**
+   * For whom `concurrency` and `rateLimit` hold: `worker` (the default), each by itself; `database`, all workers that
+   * share it together, whichever process they are in.
+   */
+  readonly scope?: LimitScope | undefined
 }
 
 /** A job as a value: register it on any number of instances with `durably.register({ … })`. */
@@ -31,6 +36,7 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly retry: RetryPolicy | null
   readonly concurrency: number | null
   readonly rateLimit: RateLimit | null
+  readonly scope: LimitScope
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
 }
 
@@ -51,11 +57,11 @@ export function defineJob(
   const declaration = toDeclaration(options)
   const what = `Job "${options.name}"`
   if (typeof execute !== 'function') throw new InvalidOptionError(`${what} needs a function.`)
-  const { retry, concurrency, rateLimit } = options
+  const { retry, concurrency, rateLimit, scope } = options
   return {
     ...declaration,
     retry: retry === undefined ? null : requireRetryPolicy(retry, what),
-    ...requireJobLimits({ concurrency, rateLimit }, what),
+    ...requireJobLimits({ concurrency, rateLimit, scope }, what),
     execute,
   }
 }
@@ -65,4 +71,5 @@ const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> 
   retry: true,
   concurrency: true,
   rateLimit: true,
+  scope: true,
 }

@@ -9,18 +9,19 @@ import type { JobDeclaration } from './declare-job'
 import { defineJob, type JobDefinition, type JobOptions } from './define-job'
 import { announceTrouble, type Engine, type Trouble } from './engine'
 import { createEnvironment } from './environment'
-import { ClosedError, InvalidOptionError, NotFoundError } from './errors'
+import { ClosedError, InvalidOptionError } from './errors'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { onRejection } from './guarded'
+import { createPauses, type Pauses } from './job-pauses'
 import { createJobHandle, type JobHandle } from './job-handle'
-import { addJobs, jobOf } from './known-jobs'
+import { addJobs, jobOf, noJob } from './known-jobs'
 import { refuseUnknownOptions } from './known-options'
 import { refuseBadLease, requireDurablyOptions, resolveOptions, type DurablyOptions } from './options'
 import { createPatience } from './patience'
 import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } from './plugin'
 import { createReporter } from './reporter'
 import type { TriggeredRun } from './run'
-import { createRunReads, type RunReads } from './runs'
+import { capability, createRunReads, type RunReads } from './runs'
 import type { StorableSchema } from './storable'
 import type { RunCommand, RunRecord, Storage } from './storage'
 import type { JobRef } from './step-trigger'
@@ -78,7 +79,7 @@ export interface RunTriggers<TOptions> {
 }
 
 /** One instance: jobs, a worker, and access to the database. */
-export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions> {
+export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions>, Pauses {
   /** Creates or updates the tables. Call it at each start; many processes may at once. */
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
@@ -98,13 +99,6 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTri
   stop(options?: StopOptions): Promise<void>
   /** Looks for runs now. Call it when a tab becomes visible or a machine resumes: leases are checked too. */
   wake(): void
-  /**
-   * This instance claims no more runs of the job, until `resumeJob()`: what it has, or is claiming at this moment, goes
-   * on; others can be triggered and wait. Other processes are not told.
-   */
-  pauseJob(jobName: string): void
-  /** Takes runs of the job again, at once. */
-  resumeJob(jobName: string): void
   /** Executes what is due and returns: for serverless functions, cron and tests. */
   runUntilIdle(options?: DrainOptions): Promise<DrainResult>
   /**
@@ -152,6 +146,7 @@ export function createDurably(options: DurablyOptions): Durably {
   })
   const all = access()
   const register = <TJobs extends JobRecord>(jobs: TJobs) => {
+    requireLimits(engine, Object.values(jobs))
     addJobs(engine, Object.values(jobs))
     const handleOf = (job: JobDeclaration) =>
       createJobHandle({ engine, job, trigger, waits, getRun: all.getRun, getRuns: all.getRuns })
@@ -220,24 +215,12 @@ function healthOf({ options, admission, trouble }: Engine, worker: Worker): Heal
   return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), trouble }
 }
 
-function createPauses(engine: Engine, worker: Worker): Pick<Durably, 'pauseJob' | 'resumeJob'> {
-  return {
-    pauseJob: (jobName) => engine.admission.pause(registered(engine, jobName).name),
-    resumeJob(jobName) {
-      engine.admission.resume(registered(engine, jobName).name)
-      worker.wake()
-    },
+/** Before any of them is registered. */
+function requireLimits({ storage }: Engine, jobs: readonly JobDeclaration[]): void {
+  for (const job of jobs) {
+    const { name, scope } = job as Partial<JobDefinition>
+    if (scope === 'database') capability(storage, 'limits', `Job "${name}" with scope 'database'`)
   }
-}
-
-function registered({ jobs }: Engine, jobName: string): JobDefinition {
-  const job = jobs.get(jobName)
-  if (job === undefined) throw noJob(jobName)
-  return job
-}
-
-function noJob(jobName: unknown): NotFoundError {
-  return new NotFoundError(`There is no job "${String(jobName)}" on this instance.`)
 }
 
 const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const

@@ -1,3 +1,4 @@
+import { limitsOf } from './admission'
 import { isSuspect } from './crashes'
 import type { Engine } from './engine'
 import type { RunRecord } from './storage'
@@ -83,6 +84,9 @@ function explainWaiting({ waitingFor, availableAt, deadlineAt, attempt, error, c
 }
 
 async function explainDue(engine: Engine, { state }: WorkerNow, run: RunRecord): Promise<string> {
+  if ((await engine.storage.limits?.paused())?.includes(run.jobName) === true) {
+    return `is due; its job is paused everywhere, until durably.resumeJob("${run.jobName}", { scope: 'database' }).`
+  }
   const holders = await keyHolders(engine, run)
   if (holders.length >= run.concurrencyLimit) {
     return `waits for its concurrency key "${run.concurrencyKey}", which ${holders.join(', ')} ${holders.length === 1 ? 'has' : 'have'}.`
@@ -96,6 +100,8 @@ async function explainDue(engine: Engine, { state }: WorkerNow, run: RunRecord):
   }
   if (state === 'stopping') return 'is due; the worker of this process is stopping and takes no more.'
   if (engine.admission.isPaused(run.jobName)) return 'is due; this process has paused its job.'
+  const limit = await limitReached(engine, run)
+  if (limit !== null) return `is due and waits for its job to have room in all processes together: ${limit}.`
   if (!engine.admission.hasRoom(run.jobName)) {
     return 'is due and waits for its job to have room again: concurrency or rateLimit of the job is used up here.'
   }
@@ -103,6 +109,17 @@ async function explainDue(engine: Engine, { state }: WorkerNow, run: RunRecord):
     return `is due. It lost its worker ${run.crashCount} times in a row, and waits for one that holds no other such run.`
   }
   return 'is due and waits for a free worker.'
+}
+
+async function limitReached({ jobs, storage }: Engine, { jobName }: RunRecord): Promise<string | null> {
+  const job = jobs.get(jobName)
+  if (job?.scope !== 'database') return null
+  const load = await storage.limits?.load(limitsOf(job))
+  if (load === undefined) return null
+  if (job.concurrency !== null && load.running >= job.concurrency) {
+    return `${load.running} of its runs are running, and its concurrency is ${job.concurrency}`
+  }
+  return load.opensInMs > 0 ? `its rateLimit lets the next run begin in ${Math.ceil(load.opensInMs)} ms` : null
 }
 
 /** By the clock of this process: near enough for words. */

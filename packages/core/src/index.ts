@@ -15,6 +15,7 @@ export type { ChildRuns, TriggerAllOptions } from './step-trigger-all'
 export type { WaitForOptions } from './step-wait'
 export type { ChildResult, WaitAllOptions } from './step-wait-all'
 export { declareJob, type JobDeclaration, type JobDeclarationOptions } from './declare-job'
+export type { LimitScope } from './admission'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export {
   CRASH_BACKOFF,
@@ -84,6 +85,7 @@ export type {
 } from './events'
 export { keyConflict } from './key-conflict'
 export { refuseMisspelledOptions, refuseUnknownOptions, type KnownOptions, type OptionNames } from './known-options'
+export type { PauseOptions, Pauses } from './job-pauses'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
 export {
   ENDED_STATUSES,

@@ -1,7 +1,7 @@
 import { isDeclaration, namedJob, type JobDeclaration } from './declare-job'
 import type { JobDefinition } from './define-job'
 import type { Engine } from './engine'
-import { DuplicateJobError, InvalidOptionError } from './errors'
+import { DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
 
 /** What an instance executes, and what it only triggers and reads. */
 type KnownJobs = Pick<Engine, 'jobs' | 'declared'>
@@ -38,4 +38,8 @@ function addOnce<T extends JobDeclaration>(known: ReadonlyMap<string, T>, added:
   const other = known.get(job.name) ?? added.get(job.name) ?? job
   if (other !== job) throw new DuplicateJobError(job.name)
   added.set(job.name, job)
+}
+
+export function noJob(jobName: unknown): NotFoundError {
+  return new NotFoundError(`There is no job "${String(jobName)}" on this instance.`)
 }

@@ -46,3 +46,22 @@ export class RateWindow {
     this.#first = 0
   }
 }
+
+/** When a rate that the database counts lets more begin: what it said last. */
+export class RateElsewhere implements Pick<RateWindow, 'note' | 'room' | 'opensAt'> {
+  #opensAt = Number.NEGATIVE_INFINITY
+
+  opensNext(at: number): void {
+    this.#opensAt = at
+  }
+
+  note(): void {}
+
+  room(now: number): number {
+    return now < this.#opensAt ? 0 : Number.POSITIVE_INFINITY
+  }
+
+  opensAt(now: number): number | null {
+    return now < this.#opensAt ? this.#opensAt : null
+  }
+}

@@ -1,3 +1,4 @@
+import type { ClaimLine } from './admission'
 import { Claimer } from './claim'
 import { CommitLine } from './commits'
 import { DRAIN_OPTIONS, Turns, type DrainOptions, type DrainResult } from './drain'
@@ -240,7 +241,7 @@ export class Worker {
     if (restedInMs === null) return null
     const leftMs = Math.max(1, restedInMs)
     try {
-      const { runInMs } = await this.#nextDue(this.#engine.admission.next(1).jobs)
+      const { runInMs } = await this.#nextDue(this.#engine.admission.open())
       if (runInMs === null || runInMs > LONGEST_REST_MS) return null
       return Math.max(1, Math.min(runInMs, leftMs))
     } catch (error) {
@@ -280,27 +281,38 @@ export class Worker {
 
   async #fillSlots(): Promise<void> {
     this.#opensAt = Number.POSITIVE_INFINITY
+    for (const line of this.#engine.admission.lines()) if (!(await this.#fillFrom(line))) return
+    await this.#planNextPoll()
+  }
+
+  /** Answers whether others may be asked for now: there is room left, and no trouble. */
+  async #fillFrom(line: ClaimLine): Promise<boolean> {
+    let opensAt = Number.POSITIVE_INFINITY
     for (;;) {
       await this.#engine.breathe()
       const free = this.#engine.options.concurrency - this.#executions.size
       // The next run that ends wakes it.
-      if (free <= 0) return
+      if (free <= 0) return false
       if (this.#state !== 'running' || !this.#housekeeping.mayClaim) break
       try {
-        const admitted = this.#engine.admission.next(free)
-        this.#opensAt = admitted.opensAt
-        const { runs, sentAt } = await this.#claimer.claim(admitted, this.#holdsSuspect())
+        const { admission } = this.#engine
+        const admitted = admission.next(free, line)
+        opensAt = admitted.opensAt
+        const { runs, sentAt, opensInMs } = await this.#claimer.claim(admitted, this.#holdsSuspect())
         this.#claimFailures = 0
         for (const run of runs) this.#begin(run, sentAt)
+        if (line !== null && opensInMs > 0) opensAt = admission.opensIn(line, opensInMs)
         if (runs.length < admitted.limit) break
       } catch (error) {
         this.#claimFailures += 1
         this.#housekeeping.noteOutage()
         reportTrouble(this.#engine, error, 'claim')
-        return this.#pollIn(troubleDelayMs(this.#engine, this.#claimFailures))
+        this.#pollIn(troubleDelayMs(this.#engine, this.#claimFailures))
+        return false
       }
     }
-    await this.#planNextPoll()
+    this.#opensAt = Math.min(this.#opensAt, opensAt)
+    return true
   }
 
   /** Polling is the fall-back: what this process knows to come due earlier is waited for exactly. */
@@ -315,7 +327,7 @@ export class Worker {
   /** `null` also for what is due now and was not to be had. */
   async #knownDueInMs(): Promise<number | null> {
     const { admission, jobs } = this.#engine
-    const open = admission.next(1).jobs
+    const open = admission.open()
     try {
       const { runInMs } = await this.#nextDue(open)
       // Of jobs that are closed it was not asked.

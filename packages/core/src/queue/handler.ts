@@ -32,7 +32,7 @@ export interface TaskContext {
 
 /** How tasks of a type are checked, limited and retried. */
 export interface TaskOptions<TInput = unknown, TPayload = TInput>
-  extends Pick<JobOptions<string, TInput, TPayload>, 'concurrency' | 'rateLimit'> {
+  extends Pick<JobOptions<string, TInput, TPayload>, 'concurrency' | 'rateLimit' | 'scope'> {
   /** Any Standard Schema. `enqueue` refuses what it refuses; the handler gets what it parsed. */
   readonly schema?: StorableSchema<TInput, TPayload> | undefined
   /** Milliseconds after which an attempt is given up, whether its handler has settled or not. Default: never. */
@@ -79,7 +79,7 @@ export interface ResolveHandlerParams {
 }
 
 export function resolveHandler({ handler, retry: ofQueue, perform }: ResolveHandlerParams): ResolvedHandler {
-  const { taskType, schema = ANYTHING, timeout, concurrency, rateLimit } = requireHandler(handler)
+  const { taskType, schema = ANYTHING, timeout, concurrency, rateLimit, scope } = requireHandler(handler)
   const retry = handler.retry === undefined ? ofQueue : requireTaskRetry(handler.retry, `The handler of "${taskType}"`)
   const job = defineJob(
     {
@@ -88,6 +88,7 @@ export function resolveHandler({ handler, retry: ofQueue, perform }: ResolveHand
       retry,
       concurrency,
       rateLimit,
+      scope,
     },
     (ctx, payload) => perform(resolved, ctx, payload),
   )
@@ -127,6 +128,7 @@ const OPTIONS: OptionNames<TaskOptions> = {
   retry: true,
   concurrency: true,
   rateLimit: true,
+  scope: true,
 }
 const HANDLER: OptionNames<TaskHandler> = { ...OPTIONS, taskType: true, execute: true }
 const DECLARATION: OptionNames<TaskDeclaration> = { schema: true, retry: true }

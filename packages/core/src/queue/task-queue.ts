@@ -5,6 +5,7 @@ import {
   type DrainResult,
   type JobDeclaration,
   type JobHandle,
+  type PauseOptions,
   type StandardSchema,
   type StopOptions,
 } from '../index'
@@ -23,6 +24,7 @@ import { Handlers } from './handlers'
 import { resolveOptions, type TaskQueueOptions } from './options'
 import { perform } from './perform'
 import { QueueSwitch } from './queue-switch'
+import { TaskPauses } from './task-pauses'
 import { Retention } from './retention'
 import type { Task } from './task'
 import { TaskEvents, type TaskEvent, type TaskEventType } from './task-events'
@@ -93,8 +95,11 @@ export interface TaskQueue<TTasks extends object = Record<string, unknown>> exte
    */
   stop(options?: StopOptions): Promise<void>
   /** Begins no more tasks of a type, or of any, here. Those in progress go on. A type that is only declared never begins. */
-  pause(taskType?: TypeIn<TTasks>): void
-  resume(taskType?: TypeIn<TTasks>): void
+  pause(taskType?: TypeIn<TTasks>, options?: PauseOptions<'worker'>): void
+  /** With `scope: 'database'` nobody begins tasks of the type, or of any that is known here, until they are resumed so. */
+  pause(taskType: TypeIn<TTasks> | undefined, options: PauseOptions<'database'>): Promise<void>
+  resume(taskType?: TypeIn<TTasks>, options?: PauseOptions<'worker'>): void
+  resume(taskType: TypeIn<TTasks> | undefined, options: PauseOptions<'database'>): Promise<void>
   /** Executes what is due and returns: for serverless functions, cron and tests. */
   runUntilIdle(options?: DrainOptions): Promise<DrainResult>
   /** Stops at once, gives back what is in progress, and closes the storage: for a shared one `stop()` is enough. */
@@ -122,7 +127,7 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   const events = new TaskEvents({ durably, clock, attemptsOf: (run) => handlers.toTask(run).attempts })
   const retention = new Retention({ durably, events, clock, keep, jobNames: () => handlers.handledJobNames() })
   const queueSwitch = new QueueSwitch({ durably, retention, clock })
-  let isPaused = false
+  const pauses = new TaskPauses({ durably, handlers, queueSwitch })
   if (logger !== null) logTasks(logger, events, durably)
 
   const registerJob = (job: JobDeclaration) => durably.register({ job }).job as JobHandle
@@ -137,7 +142,7 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
       },
     })
     handlers.add(handler, registerJob)
-    if (isPaused) durably.pauseJob(handler.job.name)
+    pauses.added(handler.job.name)
   }
 
   async function enqueueMany(taskType: string, items: readonly EnqueueItem[]): Promise<EnqueuedTask[]> {
@@ -150,10 +155,6 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
     queueSwitch.requireOpen()
     const runs = await handle.batchTrigger(runsToBe)
     return runs.map((run) => ({ ...handlers.toTask(run), deduplicated: run.deduplicated }))
-  }
-
-  const change = (taskType: string | undefined, apply: (jobName: string) => void) => {
-    for (const jobName of handlers.handledJobNames(taskType)) apply(jobName)
   }
 
   const queue: TaskQueue = {
@@ -169,14 +170,8 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
     enqueueMany,
     start: () => queueSwitch.start(),
     stop: (stopOptions) => queueSwitch.stop(stopOptions),
-    pause(taskType) {
-      change(taskType, (jobName) => durably.pauseJob(jobName))
-      isPaused ||= taskType === undefined
-    },
-    resume(taskType) {
-      change(taskType, (jobName) => durably.resumeJob(jobName))
-      isPaused &&= taskType !== undefined
-    },
+    pause: ((taskType, pauseOptions) => pauses.pause(taskType, pauseOptions)) as TaskQueue['pause'],
+    resume: ((taskType, pauseOptions) => pauses.resume(taskType, pauseOptions)) as TaskQueue['resume'],
     async runUntilIdle(drainOptions) {
       await queueSwitch.prepared()
       const result = await durably.runUntilIdle(drainOptions)

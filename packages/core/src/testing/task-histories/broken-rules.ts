@@ -97,8 +97,8 @@ function brokenLimits(): Record<string, BrokenRule> {
     },
     'concurrency of a type is ignored': { ...onKind({ concurrency: null }), shows: /of its type; \d are the most/ },
     'the rate of a type is ignored': { ...onKind({ rateLimit: null }), shows: /of its type in \d+ ms/ },
-    'a pause is ignored': { ...onQueue(() => ({ pause() {} })), shows: /where its type is paused/ },
-    'a resume is ignored': { ...onQueue(() => ({ resume() {} })), shows: /not everything ended/ },
+    'a pause is ignored': { ...onQueue(() => ({ pause: async () => {} })), shows: /where its type is paused/ },
+    'a resume is ignored': { ...onQueue(() => ({ resume: async () => {} })), shows: /not everything ended/ },
   }
 }
 
