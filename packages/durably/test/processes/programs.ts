@@ -13,6 +13,7 @@ const PROGRAMS = {
   mortal: './programs/mortal.ts',
   poisoned: './programs/poisoned.ts',
   crowded: './programs/crowded.ts',
+  limited: './programs/limited.ts',
   contender: './programs/contender.ts',
   sleeper: './programs/sleeper.ts',
   'locked-out': './programs/locked-out.ts',
