@@ -6,7 +6,7 @@ import { runTransaction } from './caller-transaction'
 import { createRunCommands, type RunCommands } from './commands'
 import type { JobContext } from './context'
 import type { JobDeclaration } from './declare-job'
-import { defineJob, type JobDefinition, type JobOptions } from './define-job'
+import { defineJob, type JobOptions } from './define-job'
 import { announceTrouble, type Engine, type Trouble } from './engine'
 import { createEnvironment } from './environment'
 import { ClosedError, InvalidOptionError } from './errors'
@@ -21,7 +21,7 @@ import { createPatience } from './patience'
 import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } from './plugin'
 import { createReporter } from './reporter'
 import type { TriggeredRun } from './run'
-import { capability, createRunReads, type RunReads } from './runs'
+import { createRunReads, type RunReads } from './runs'
 import type { StorableSchema } from './storable'
 import type { RunCommand, RunRecord, Storage } from './storage'
 import type { JobRef } from './step-trigger'
@@ -146,7 +146,6 @@ export function createDurably(options: DurablyOptions): Durably {
   })
   const all = access()
   const register = <TJobs extends JobRecord>(jobs: TJobs) => {
-    requireLimits(engine, Object.values(jobs))
     addJobs(engine, Object.values(jobs))
     const handleOf = (job: JobDeclaration) =>
       createJobHandle({ engine, job, trigger, waits, getRun: all.getRun, getRuns: all.getRuns })
@@ -213,14 +212,6 @@ function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
 function healthOf({ options, admission, trouble }: Engine, worker: Worker): Health {
   const { workerId } = options
   return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), trouble }
-}
-
-/** Before any of them is registered. */
-function requireLimits({ storage }: Engine, jobs: readonly JobDeclaration[]): void {
-  for (const job of jobs) {
-    const { name, scope } = job as Partial<JobDefinition>
-    if (scope === 'database') capability(storage, 'limits', `Job "${name}" with scope 'database'`)
-  }
 }
 
 const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const

@@ -2,6 +2,7 @@ import { isDeclaration, namedJob, type JobDeclaration } from './declare-job'
 import type { JobDefinition } from './define-job'
 import type { Engine } from './engine'
 import { DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
+import { capability } from './runs'
 
 /** What an instance executes, and what it only triggers and reads. */
 type KnownJobs = Pick<Engine, 'jobs' | 'declared'>
@@ -10,12 +11,18 @@ type KnownJobs = Pick<Engine, 'jobs' | 'declared'>
 export type NamedJob = { readonly name: string }
 
 /** All of them or none. A declaration beside the definition of the same job is one job: the definition counts. */
-export function addJobs({ jobs, declared }: KnownJobs, given: readonly JobDeclaration[]): void {
+export function addJobs(
+  { jobs, declared, storage }: KnownJobs & Pick<Engine, 'storage'>,
+  given: readonly JobDeclaration[],
+): void {
   const added = { jobs: new Map<string, JobDefinition>(), declared: new Map<string, JobDeclaration>() }
   for (const job of given) {
     if (!isDeclaration(job)) throw new InvalidOptionError('register() needs jobs made by defineJob() or declareJob().')
-    if (isDefinition(job)) addOnce(jobs, added.jobs, job)
-    else addOnce(declared, added.declared, job)
+    if (!isDefinition(job)) addOnce(declared, added.declared, job)
+    else {
+      if (job.scope === 'database') capability(storage, 'limits', `Job "${job.name}" with scope 'database'`)
+      addOnce(jobs, added.jobs, job)
+    }
   }
   for (const [name, job] of added.jobs) jobs.set(name, job)
   for (const [name, job] of added.declared) declared.set(name, job)

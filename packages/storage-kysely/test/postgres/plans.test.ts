@@ -333,6 +333,7 @@ describe('plans', () => {
   const OTHERWISE: Readonly<Record<string, string>> = {
     durably_logs_pkey: 'keeps an id to one log',
     durably_steps_pkey: 'keeps an id to one step',
+    durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
     durably_steps_live_name: 'keeps a name to one recorded step',
