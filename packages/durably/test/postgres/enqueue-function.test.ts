@@ -178,7 +178,9 @@ describe('durably_enqueue()', () => {
     await session.query('drop function durably_enqueue')
     await (await migrate()).close()
     await session.query('drop table durably_schema_versions, durably_runs, durably_run_labels, durably_run_events')
-    await session.query('drop table durably_steps, durably_logs, durably_signals')
+    await session.query(
+      'drop table durably_steps, durably_logs, durably_signals, durably_paused_jobs, durably_job_starts',
+    )
     await (await migrate()).close()
   })
 
