@@ -31,7 +31,8 @@ import { handled } from './open-calls'
 import { TRIGGER_OPTIONS, triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
 import { Waits } from './waits'
 import type { DrainOptions, DrainResult } from './drain'
-import { requireStopOptions, Worker, type StopOptions, type WorkerState } from './worker'
+import { requireStopOptions, type StopOptions } from './stop-options'
+import { Worker, type WorkerState } from './worker'
 import { WorkerLead } from './worker-lead'
 
 /** What `durably.health()` answers, for probes. */

@@ -175,4 +175,5 @@ export type { EventStream, RunSubscriptions, SubscribeOptions } from './subscrib
 export type { TriggerOptions } from './trigger'
 export type { WaitOptions } from './waits'
 export type { DrainOptions, DrainResult } from './drain'
-export { requireStopOptions, type StopOptions, type WorkerState } from './worker'
+export { requireStopOptions, type StopOptions } from './stop-options'
+export type { WorkerState } from './worker'

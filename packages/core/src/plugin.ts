@@ -5,7 +5,7 @@ import { onRejection } from './guarded'
 import { refuseMisspelledOptions, refuseUnknownOptions, type OptionNames } from './known-options'
 import { capability } from './runs'
 import type { Storage } from './storage'
-import type { StopOptions } from './worker'
+import type { StopOptions } from './stop-options'
 
 /** What `aroundRun` knows of the run. */
 export interface RunInfo {

@@ -2,7 +2,8 @@ import type { Durably } from './durably'
 import { InvalidOptionError } from './errors'
 import { onRejection } from './guarded'
 import type { Plugin, Uninstall } from './plugin'
-import type { StopOptions, Worker } from './worker'
+import type { StopOptions } from './stop-options'
+import type { Worker } from './worker'
 
 /** From `start()` to `stop()`. */
 interface Term {

@@ -8,7 +8,8 @@ import { refuseBadDuration } from './option-values'
 import { startExecution, type Execution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
+import { refuseUnknownOptions } from './known-options'
+import { requireStopOptions, type StopOptions } from './stop-options'
 import { createLeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
 import { LONGEST_REST_MS, Rests } from './rests'
@@ -16,21 +17,6 @@ import type { NextDue, RunRecord } from './storage'
 
 /** What a worker is doing. */
 export type WorkerState = 'stopped' | 'running' | 'stopping'
-
-const STOP_OPTIONS: OptionNames<StopOptions> = { timeout: true }
-
-/** How `stop()` deals with runs in progress. */
-export interface StopOptions {
-  /** Milliseconds to wait for the runs in progress; then they are released for others. Without it, they are awaited. */
-  readonly timeout?: number | undefined
-}
-
-/** Before anything stops. */
-export function requireStopOptions(options: StopOptions): StopOptions {
-  refuseUnknownOptions('stop()', options, STOP_OPTIONS)
-  refuseBadDuration('timeout', options.timeout)
-  return options
-}
 
 interface Budget {
   isOver: boolean
