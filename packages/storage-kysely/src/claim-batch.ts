@@ -44,9 +44,13 @@ export function createClaimBatch(context: SqlContext, onMore: () => void): Take 
         : (await executor.impatient.write([lock.bind({ jobName: limits.jobName }), query]))[1]
     if (rows === undefined) throw new Error('A claim has no answer.')
     const [first = {}] = rows
+    const isBlocked = first['is_blocked'] === true
     const isAtEnd = Number(first['walked']) < KEYS_AT_ONCE
-    place = isAtEnd ? BEFORE_ALL_KEYS : { tenant: String(first['last_tenant']), key: String(first['last_key']) }
+    // Where nothing is blocked no key was gone through: the next walk goes on where the last one ended.
+    if (isBlocked && isAtEnd) place = BEFORE_ALL_KEYS
+    else if (isBlocked) place = { tenant: String(first['last_tenant']), key: String(first['last_key']) }
     return {
+      isBlocked,
       isAtEnd,
       runs: rows.filter((row) => row['id'] !== null).map(toRun),
       isContended: first['is_contended'] === true,
@@ -60,12 +64,13 @@ export function createClaimBatch(context: SqlContext, onMore: () => void): Take 
     let isWholeRound = place === BEFORE_ALL_KEYS
     while (claimed.length < params.limit) {
       try {
-        const { runs, isContended, hasPassedOver, isAtEnd } = await takeSome(executor, { params, limits }, claimed)
+        const taken = await takeSome(executor, { params, limits }, claimed)
+        const { runs, isContended, hasPassedOver, isBlocked, isAtEnd } = taken
         claimed.push(...runs)
         // They stood in the way of others, and do not any more: their key is taken now, or the one suspect.
         if (runs.length > 0 && hasPassedOver) continue
         if (!isContended) {
-          if (isAtEnd && isWholeRound) break
+          if (!isBlocked || (isAtEnd && isWholeRound)) break
           // Who waits for what was found need not wait for what may come behind it.
           if (claimed.length > 0) {
             if (claimed.length < params.limit) onMore()
@@ -142,7 +147,7 @@ function takeStatement(context: SqlContext, isLimited: boolean) {
       from (select exists (select 1 from tried where not is_mine)
           or (select count(*) from claimed) < (select count(*) from placed) as is_contended,
         (select count(*) from picked) > (select count(*) from placed) as has_passed_over,
-        (select count(*) from keys) as walked, last.tenant as last_tenant, last.key as last_key
+        (select is_so from blocked) as is_blocked, (select count(*) from keys) as walked, last.tenant as last_tenant, last.key as last_key
         from (select true) as one left join (select tenant, key from keys order by nth desc limit 1) as last on true) as t
       left join claimed as c on true`
   })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
-import { claim, newRun } from '../builders'
+import { claim, COMPLETE, newCommit, newRun } from '../builders'
 import { Watch } from './orders'
 
 let database: PostgresDatabase
@@ -51,4 +51,21 @@ it('finds what is free behind many keys that are busy, from whatever place it go
   expect(await keysOf(10)).toEqual([])
   await storage.enqueue(ofKey('', 1, 1))
   expect(await keysOf(10)).toEqual([''])
+})
+
+it('comes to every key behind a busy one, also when that is free now and then and the first keys are refilled', async () => {
+  const key = (n: number) => `key ${String(n).padStart(3, '0')}`
+  const run = (concurrencyKey: string, priority: number) => newRun({ concurrencyKey, concurrencyLimit: 1, priority })
+  await storage.enqueue(Array.from({ length: 60 }, () => run('hot', 10)))
+  await storage.enqueue([...Array.from({ length: 200 }, (_, n) => run(key(n), 0)), run('zzz', 5)])
+  const begun: (string | null)[] = []
+  for (let round = 0; round < 8; round++) {
+    const [hot] = await claim(storage)
+    const [other] = await claim(storage)
+    begun.push(other?.concurrencyKey ?? null)
+    const ended = [hot, other].flatMap((each) => (each === undefined ? [] : [newCommit(each, { outcome: COMPLETE })]))
+    await storage.commit(ended)
+    await storage.enqueue([run(other?.concurrencyKey ?? '', 0)])
+  }
+  expect(begun).toContain('zzz')
 })
