@@ -226,6 +226,7 @@ interface Parts {
 
 /** Lets the parts hear of what happens to runs in this process, and through the storage in others. */
 function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(): boolean }) {
+  const { workerId } = engine.options
   let triggering = 0
   /** Something became due while a trigger of our own was under way, which may have been the trigger. */
   let isDueMeanwhile = false
@@ -235,9 +236,9 @@ function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(
     // Of runs in our own hands our own events tell.
     if (hint.kind === 'run' && !worker.holds(hint.runId)) waits.look(hint.runId)
     if (hint.kind === 'cancel' && worker.holds(hint.runId)) worker.lookAt(hint.runId)
-    if (hint.kind !== 'runs') return
+    if (hint.kind !== 'runs' || (hint.workerId ?? workerId) !== workerId) return
     // A trigger of our own wakes the worker itself, once its event is out.
-    if (triggering === 0) worker.wake()
+    if (triggering === 0 || hint.workerId !== undefined) worker.wake()
     else isDueMeanwhile = true
   })
   return {

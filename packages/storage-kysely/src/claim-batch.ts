@@ -10,29 +10,34 @@ import { sql } from 'kysely'
 import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
 import { isConstraintError } from './driver-errors'
 import type { Executor } from './executor'
+import { type KeyWalk, KeyWalks } from './key-walks'
 import { forgottenStarts, hasRoomFor, lastStart, type LimitName, limitValues, NO_LIMITS } from './limits'
 import { pause } from './pause'
 import { runColumns, toRun } from './rows'
 import { and, list, type Sql, type SqlContext, statement } from './statement'
+import type { Watchers } from './watch'
 
 /** Two workers can want the same slot at the same moment; the unique index lets one of them have it. */
 const MAX_MISSES = 5
 const LONGEST_PAUSE_MS = 20
 
+/** After so many looks that found nothing a claim ends; the next goes on from there. */
+const LOOKS_OF_A_CLAIM = 4
+
 /** For Postgres: one statement claims as many runs as are wanted, and passes over what others are claiming just now. */
-export function createClaimBatch(context: SqlContext, onMore: () => void): Take {
+export function createClaimBatch(context: SqlContext, watchers: Watchers): Take {
   const free = takeStatement(context, false)
   const limited = takeStatement(context, true)
   const lock = lockStatement(context)
-  let place = BEFORE_ALL_KEYS
+  const walks = new KeyWalks(watchers)
 
-  async function takeSome(executor: Executor, { params, limits }: Asked, claimed: readonly RunRecord[]) {
+  async function takeSome(executor: Executor, { params, limits }: Asked, { walk, claimed, looksAhead }: Look) {
     const { workerId, claimToken, leaseMs, jobs, events } = params
     const limit = params.limit - claimed.length
     const query = (limits === null ? free : limited).bind({
       ...{ workerId, claimToken, leaseMs, limit },
       ...limitValues(limits ?? NO_LIMITS),
-      ...{ fromTenant: place.tenant, fromKey: place.key },
+      ...{ fromTenant: walk.place.tenant, fromKey: walk.place.key, looksAhead: looksAhead ? 1 : 0 },
       jobs: JSON.stringify(jobs),
       events: JSON.stringify(events.map(({ type, payload }, index) => [index + 1, type, payload])),
       eventCount: events.length,
@@ -44,15 +49,14 @@ export function createClaimBatch(context: SqlContext, onMore: () => void): Take 
         : (await executor.impatient.write([lock.bind({ jobName: limits.jobName }), query]))[1]
     if (rows === undefined) throw new Error('A claim has no answer.')
     const [first = {}] = rows
-    const isBlocked = first['is_blocked'] === true
-    const isAtEnd = Number(first['walked']) < KEYS_AT_ONCE
-    // Where nothing is blocked no key was gone through: the next walk goes on where the last one ended.
-    if (isBlocked && isAtEnd) place = BEFORE_ALL_KEYS
-    else if (isBlocked) place = { tenant: String(first['last_tenant']), key: String(first['last_key']) }
+    const isLast = Number(first['walked']) < KEYS_AT_ONCE
+    if (first['is_blocked'] !== true) walk.end()
+    else walk.goOn(isLast ? null : { tenant: String(first['last_tenant']), key: String(first['last_key']) })
+    const runs = rows.filter((row) => row['id'] !== null).map(toRun)
+    if (runs.length > 0) walk.beginAnew()
     return {
-      isBlocked,
-      isAtEnd,
-      runs: rows.filter((row) => row['id'] !== null).map(toRun),
+      runs,
+      isBlocked: first['is_blocked'] === true,
       isContended: first['is_contended'] === true,
       hasPassedOver: first['has_passed_over'] === true,
     }
@@ -60,23 +64,20 @@ export function createClaimBatch(context: SqlContext, onMore: () => void): Take 
 
   return async function take(executor, params, limits) {
     const claimed: RunRecord[] = []
-    let misses = 0
-    let isWholeRound = place === BEFORE_ALL_KEYS
+    const walk = walks.of(params)
+    walk.begin()
+    let [misses, looks, isBlocked] = [0, 0, false]
     while (claimed.length < params.limit) {
       try {
-        const taken = await takeSome(executor, { params, limits }, claimed)
-        const { runs, isContended, hasPassedOver, isBlocked, isAtEnd } = taken
-        claimed.push(...runs)
+        const taken = await takeSome(executor, { params, limits }, { walk, claimed, looksAhead: looks === 0 })
+        isBlocked = taken.isBlocked
+        claimed.push(...taken.runs)
         // They stood in the way of others, and do not any more: their key is taken now, or the one suspect.
-        if (runs.length > 0 && hasPassedOver) continue
-        if (!isContended) {
-          if (!isBlocked || (isAtEnd && isWholeRound)) break
+        if (taken.runs.length > 0 && taken.hasPassedOver) continue
+        if (!taken.isContended) {
+          looks += 1
           // Who waits for what was found need not wait for what may come behind it.
-          if (claimed.length > 0) {
-            if (claimed.length < params.limit) onMore()
-            break
-          }
-          isWholeRound ||= isAtEnd
+          if (!isBlocked || walk.isOver || claimed.length > 0 || looks === LOOKS_OF_A_CLAIM) break
           continue
         }
       } catch (error) {
@@ -87,8 +88,17 @@ export function createClaimBatch(context: SqlContext, onMore: () => void): Take 
       misses += 1
       if (misses > 1) await pause(Math.random() * LONGEST_PAUSE_MS)
     }
+    // Nobody else: workers that tell each other would go on for ever.
+    const { workerId } = params
+    if (isBlocked && !walk.isOver && claimed.length < params.limit) watchers.tell({ kind: 'runs', workerId })
     return { runs: claimed.sort(inOrder), isHeldUp: false }
   }
+}
+
+interface Look {
+  readonly walk: KeyWalk
+  readonly claimed: readonly RunRecord[]
+  readonly looksAhead: boolean
 }
 
 interface Asked {
@@ -116,16 +126,29 @@ function lockStatement(context: SqlContext) {
   )
 }
 
-/** How many keys one statement goes through; the next goes on with the last of them, and at the end begins anew. */
-const KEYS_AT_ONCE = 64
-
-const BEFORE_ALL_KEYS = { tenant: '', key: '' }
-
-type BatchName = TakeName | 'jobs' | 'events' | 'limit' | 'holdsSuspect' | 'fromTenant' | 'fromKey' | LimitName
+type BatchName =
+  | TakeName
+  | 'jobs'
+  | 'events'
+  | 'limit'
+  | 'holdsSuspect'
+  | 'looksAhead'
+  | 'fromTenant'
+  | 'fromKey'
+  | LimitName
 type Parameter = (name: BatchName) => Sql
 
 /** How many runs with a key are looked at in order, beyond those that are wanted, before the keys are gone through. */
 const FRONT = 32
+
+/** How many keys one statement goes through, and how many it looks at because runs of theirs come early. */
+const KEYS_AT_ONCE = 64
+
+/** How many runs are looked at in order behind a blocked front, */
+const BEYOND = 128
+/** and then of each of so many lower priorities: however many runs wait for a busy key, those have others in front. */
+const PRIORITIES = 4
+const OF_A_PRIORITY = 32
 
 /** A row that changed after the statement began is locked but not found at its new place; the next round finds it. */
 function takeStatement(context: SqlContext, isLimited: boolean) {
@@ -175,6 +198,8 @@ function startNotes(context: SqlContext, p: Parameter): Sql {
 
 const ORDER = sql`r.priority desc, r.available_at, r.id`
 
+const PLACE_IN_ORDER = sql`r.tenant, r.concurrency_key, r.priority, r.available_at, r.id`
+
 const COLUMNS = [
   'ctid',
   'id',
@@ -196,8 +221,9 @@ function columnsOf(alias: string): Sql {
  * table does not matter: its statistics lag behind a queue that fills.
  *
  * The due runs in order: without a key from the index on order; with a key from the first few of theirs, and if those
- * are blocked, from the front of so many keys behind the place where the last statement ended, so that a busy key costs
- * the same however many runs wait for it, and however many keys do.
+ * are blocked, from what comes next, from the first of lower priorities, and from the front of so many keys behind the
+ * place where the last statement ended. So a busy key costs the same however many runs wait for it, and however many keys
+ * do; a run on a free key is seldom passed by lower ones, and never for longer than going through all keys takes.
  */
 function candidates(context: SqlContext, p: Parameter, limit: Sql): Sql[] {
   const { tables, dialect, fences } = context
@@ -212,6 +238,9 @@ function candidates(context: SqlContext, p: Parameter, limit: Sql): Sql[] {
   const isOfKey = and(due, sql`r.concurrency_key is not null and r.tenant = k.tenant and r.concurrency_key = k.key`)
   const nextKey = (after: Sql) => sql`(select r.tenant, r.concurrency_key from ${tables.runs} as r
     where ${dialect.waitingStatus(sql`r.status`)} = 'pending' and r.concurrency_key is not null and ${after} order by r.tenant, r.concurrency_key limit 1)`
+  const nextPriority = sql`(select r.priority from ${tables.runs} as r
+    where ${dialect.waitingStatus(sql`r.status`)} = 'pending' and r.concurrency_key is not null and r.priority < k.priority
+    order by r.priority desc limit 1)`
   return [
     sql`keyless as materialized (
       select ${columnsOf('r')} from ${tables.runs} as r where ${due} and r.concurrency_key is null
@@ -222,21 +251,44 @@ function candidates(context: SqlContext, p: Parameter, limit: Sql): Sql[] {
     sql`blocked as materialized (
       select count(*) = ${limit} + ${sql.lit(FRONT)} and count(*) filter (where is_free) < ${limit} as is_so
       from front)`,
+    sql`beyond as materialized (
+      select ${PLACE_IN_ORDER} from ${tables.runs} as r
+      where (select is_so from blocked) and ${p('looksAhead')} = 1 and ${due} and r.concurrency_key is not null
+      order by ${ORDER} offset ${limit} + ${sql.lit(FRONT)} limit ${sql.lit(BEYOND)})`,
+    sql`priorities (priority, nth) as (
+      select n.priority, 1 from (select min(priority) as priority from beyond having count(*) = ${sql.lit(BEYOND)}) as k
+        cross join lateral ${nextPriority} as n
+      union all select n.priority, k.nth + 1 from priorities as k cross join lateral ${nextPriority} as n
+        where k.nth < ${sql.lit(PRIORITIES)})`,
+    // The planner takes a recursion for longer than it is, and believes a limit.
+    sql`ahead as (
+      select * from beyond
+      union all select h.* from (select priority from priorities limit ${sql.lit(PRIORITIES)}) as k cross join lateral (
+        select ${PLACE_IN_ORDER} from ${tables.runs} as r
+        where ${due} and r.concurrency_key is not null and r.priority = k.priority
+        order by ${ORDER} limit ${sql.lit(OF_A_PRIORITY)}) as h)`,
+    sql`keys_ahead as (
+      select r.tenant, r.concurrency_key as key from (
+        select distinct on (tenant, concurrency_key) * from ahead
+        where (tenant, concurrency_key) not in (select tenant, concurrency_key from front where not is_free)
+        order by tenant, concurrency_key, priority desc, available_at, id) as r
+      order by ${ORDER} limit ${sql.lit(KEYS_AT_ONCE)})`,
     sql`keys (tenant, key, nth) as (
       select first.*, 1 from ${nextKey(sql`(select is_so from blocked)
         and (r.tenant, r.concurrency_key) >= (${p('fromTenant')}, ${p('fromKey')})`)} as first
       union all select n.*, k.nth + 1 from keys as k
         cross join lateral ${nextKey(sql`(r.tenant, r.concurrency_key) > (k.tenant, k.key)`)} as n
         where k.nth < ${sql.lit(KEYS_AT_ONCE)})`,
+    sql`keys_looked_at as materialized (select tenant, key from keys union all select tenant, key from keys_ahead)`,
     sql`found as (
       select ${columnsOf('front')} from front where is_free
-      union all select ${columnsOf('h')} from keys as k
+      union all select ${columnsOf('h')} from keys_looked_at as k
         cross join lateral (select r.concurrency_limit, r.tenant, r.concurrency_key from ${tables.runs} as r
           where ${isOfKey} order by ${ORDER} limit 1) as first
         cross join lateral (select ${columnsOf('r')} from ${tables.runs} as r
           where ${isOfKey} and r.concurrency_slot is null and ${slotsTaken(context, 'first')} < first.concurrency_limit
           order by ${ORDER} limit ${limit}) as h
-      union all select ${columnsOf('r')} from keys as k cross join lateral (
+      union all select ${columnsOf('r')} from keys_looked_at as k cross join lateral (
           select r.*, r.ctid from ${tables.runs} as r
           where r.concurrency_slot is not null and r.tenant = k.tenant and r.concurrency_key = k.key offset 0) as r
         where ${due})`,

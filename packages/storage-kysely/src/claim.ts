@@ -6,6 +6,7 @@ import type { Executor } from './executor'
 import type { Limits } from './limits'
 import { runColumns, toRun } from './rows'
 import { list, runsBy, type Sql, type SqlContext, statement } from './statement'
+import type { Watchers } from './watch'
 
 /** What was taken, and whether somebody else kept this claim from more. */
 export interface Taken {
@@ -21,9 +22,9 @@ const HELD_UP_MS = 50
 
 export type Claims = ReturnType<typeof createClaim>
 
-/** `onMore` hears when a claim that has found something has not looked everywhere. */
-export function createClaim(context: SqlContext, { load }: Limits, onMore: () => void) {
-  const take = context.dialect.name === 'sqlite' ? createClaimOneByOne(context) : createClaimBatch(context, onMore)
+/** The watchers hear when a claim has not looked everywhere. */
+export function createClaim(context: SqlContext, { load }: Limits, watchers: Watchers) {
+  const take = context.dialect.name === 'sqlite' ? createClaimOneByOne(context) : createClaimBatch(context, watchers)
   const find = statement<'claimToken'>(
     context,
     (p) => sql`select ${runColumns(context)} from ${runsBy(context, 'running')}

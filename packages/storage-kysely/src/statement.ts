@@ -28,7 +28,7 @@ const PARAMETER_TYPES: Readonly<Record<string, SqlType>> = {
   ...typed('integer', 'index attempt concurrencyLimit holdKeyWhileWaiting priority epoch leaderEpoch commitNo version'),
   ...typed(
     'integer',
-    'currentStepIndex hasProgressed holdsSuspect isRefusing crashCount wakesSeen wakesWanted eventCount cancelledEventCount seq afterSeq offset back limit position place isCancelled concurrency maxStarts',
+    'currentStepIndex hasProgressed holdsSuspect looksAhead isRefusing crashCount wakesSeen wakesWanted eventCount cancelledEventCount seq afterSeq offset back limit position place isCancelled concurrency maxStarts',
   ),
   ...typed('ms', 'afterMs timeoutMs leaseMs delayMs dueInMs restMs minusDurationMs perMs'),
   ...typed('instant', 'startAt scheduledFor dueAt timestamp'),

@@ -1,3 +1,4 @@
+import type { NewRun } from '@coji/durably-core'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
@@ -27,6 +28,10 @@ afterAll(async () => {
 const ofKey = (concurrencyKey: string, concurrencyLimit: number, count: number) =>
   Array.from({ length: count }, () => newRun({ concurrencyKey, concurrencyLimit }))
 
+const withPriority = (priority: number, runs: readonly NewRun[]) => runs.map((run) => ({ ...run, priority }))
+
+const numbered = (count: number) => Array.from({ length: count }, (_, n) => `key ${String(n).padStart(4, '0')}`)
+
 const keysOf = async (limit: number) => (await claim(storage, limit)).map((run) => run.concurrencyKey)
 
 it('claims what comes after runs that the first of their key holds back', async () => {
@@ -41,7 +46,7 @@ it('claims as much behind a hundred runs of one key', async () => {
 })
 
 it('finds what is free behind many keys that are busy, from whatever place it goes on', async () => {
-  const keys = Array.from({ length: 150 }, (_, n) => `key ${String(n).padStart(3, '0')}`)
+  const keys = numbered(150)
   await storage.enqueue(keys.flatMap((key) => ofKey(key, 1, 2)))
   const claimed: (string | null)[] = []
   for (let left = keys.length - 1; left > 0; left -= 1) claimed.push(...(await keysOf(1)))
@@ -53,19 +58,80 @@ it('finds what is free behind many keys that are busy, from whatever place it go
   expect(await keysOf(10)).toEqual([''])
 })
 
-it('comes to every key behind a busy one, also when that is free now and then and the first keys are refilled', async () => {
-  const key = (n: number) => `key ${String(n).padStart(3, '0')}`
-  const run = (concurrencyKey: string, priority: number) => newRun({ concurrencyKey, concurrencyLimit: 1, priority })
-  await storage.enqueue(Array.from({ length: 60 }, () => run('hot', 10)))
-  await storage.enqueue([...Array.from({ length: 200 }, (_, n) => run(key(n), 0)), run('zzz', 5)])
-  const begun: (string | null)[] = []
-  for (let round = 0; round < 8; round++) {
-    const [hot] = await claim(storage)
-    const [other] = await claim(storage)
-    begun.push(other?.concurrencyKey ?? null)
-    const ended = [hot, other].flatMap((each) => (each === undefined ? [] : [newCommit(each, { outcome: COMPLETE })]))
-    await storage.commit(ended)
-    await storage.enqueue([run(other?.concurrencyKey ?? '', 0)])
+/** Two workers whose runs end at once, while a run is triggered for each that ended: how many began before the wanted one. */
+async function begunBefore(wanted: string, most: number): Promise<number> {
+  let running = await claim(storage, 2)
+  for (let begun = 0; begun < most; begun += 1) {
+    if (running.some((run) => run.concurrencyKey === wanted)) return begun
+    const [ended] = running
+    if (ended === undefined) throw new Error('Nothing was claimed.')
+    await storage.commit([newCommit(ended, { outcome: COMPLETE })])
+    await storage.enqueue(withPriority(ended.priority, ofKey(ended.concurrencyKey ?? '', 1, 1)))
+    running = [...running.slice(1), ...(await claim(storage, 1))]
   }
-  expect(begun).toContain('zzz')
+  return most
+}
+
+it('lets no lower priority pass a run on a free key, however many wait for a busy key before it', async () => {
+  const keys = numbered(400).flatMap((key) => ofKey(key, 1, 1))
+  await storage.enqueue([...withPriority(10, ofKey('hot', 1, 500)), ...keys, ...withPriority(5, ofKey('zzz', 1, 1))])
+  expect(await begunBefore('zzz', 20)).toBe(0)
+})
+
+it('reaches every key in a round, though the busy key in front becomes free again and again', async () => {
+  const keys = numbered(400).flatMap((key) => ofKey(key, 1, 1))
+  await storage.enqueue([...withPriority(10, [...ofKey('hot', 1, 500), ...ofKey('zzz', 1, 1)]), ...keys])
+  expect(await begunBefore('zzz', 100)).toBeLessThan(2 * Math.ceil(402 / 64))
+})
+
+const claimAs = (workerId: string) =>
+  storage.claim({
+    ...{ workerId, claimToken: crypto.randomUUID(), jobs: ['job'], limit: 1, leaseMs: 60_000 },
+    ...{ holdsSuspect: false, events: [] },
+  })
+
+/** Claims again as long as the worker is told to go on; how often. */
+async function goOn(workerId: string) {
+  const claimed: (string | null)[] = []
+  let [claims, isTold] = [0, true]
+  const unwatch = storage.watch.subscribe((hint) => {
+    if (hint.kind === 'runs' && hint.workerId === workerId) isTold = true
+  })
+  while (isTold && claims < 50) {
+    isTold = false
+    claims += 1
+    for (const run of await claimAs(workerId)) claimed.push(run.concurrencyKey)
+  }
+  unwatch()
+  return { claims, claimed }
+}
+
+/** So many keys with one run each that runs and one that waits. */
+async function keepBusy(keys: readonly string[]) {
+  await storage.enqueue(keys.flatMap((key) => ofKey(key, 1, 2)))
+  while ((await claim(storage, keys.length)).length > 0);
+}
+
+it('goes through many busy keys in several claims, and then is told of no more', async () => {
+  await keepBusy(numbered(1000))
+  const { claims, claimed } = await goOn('alone')
+  expect(claimed).toEqual([])
+  expect(claims).toBe(Math.ceil(1000 / 64 / 4))
+  await storage.enqueue(ofKey('zzz', 1, 1))
+  expect((await goOn('alone')).claimed).toEqual(['zzz'])
+})
+
+it('goes through all keys again for what became due behind it meanwhile', async () => {
+  await keepBusy(numbered(1000))
+  expect(await claimAs('alone')).toEqual([])
+  await storage.enqueue(ofKey('a', 1, 1))
+  expect((await goOn('alone')).claimed).toEqual(['a'])
+})
+
+it('lets no worker move the place of another', async () => {
+  await keepBusy(numbered(600))
+  await claimAs('own')
+  await claimAs('other')
+  expect(await goOn('own')).toEqual({ claims: 2, claimed: [] })
+  expect(await goOn('other')).toEqual({ claims: 2, claimed: [] })
 })
