@@ -12,7 +12,7 @@ import type {
  * The same dialect, whose transactions end when they end. A body that was given up (a time-out, a lost lease, a
  * cancelled run) may have a statement on its way when its transaction is rolled back, and sends the next one once that
  * is answered: behind the ROLLBACK in the driver's queue, where it would be a transaction of its own, or part of
- * somebody else's.
+ * somebody else's. On SQLite a savepoint that comes so late even begins one that nobody ends.
  */
 export function gated(dialect: Dialect): Dialect {
   return {
@@ -114,7 +114,8 @@ class GatedDriver implements Driver {
   }
 }
 
-function innerOf(connection: DatabaseConnection): DatabaseConnection {
+/** The connection of the dialect itself. */
+export function innerOf(connection: DatabaseConnection): DatabaseConnection {
   return connection instanceof GatedConnection ? connection.inner : connection
 }
 

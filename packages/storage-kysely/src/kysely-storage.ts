@@ -95,7 +95,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
   const { dialect = null, db: given } = options as { dialect?: Dialect; db?: Kysely<DB> }
   const hooks = dialect === null ? null : hooksOf(dialect)
   hooks?.configure?.({ durability })
-  const db = dialect === null ? (given as Kysely<DB>) : new Kysely<DB>({ dialect: prepared(dialect) })
+  const db = dialect === null ? (given as Kysely<DB>) : new Kysely<DB>({ dialect: gated(dialect) })
   // Statements of durably know no tables of the application, and none of its plugins.
   const plain = db.withoutPlugins() as unknown as Kysely<unknown>
   const schema = hooks?.schema ?? null
@@ -140,11 +140,6 @@ function refuseLongPrefix(tablePrefix: string): void {
   const length = new TextEncoder().encode(tablePrefix).length
   if (length <= LONGEST_PREFIX) return
   throw new InvalidOptionError(`On Postgres tablePrefix may have ${LONGEST_PREFIX} bytes, not ${length}.`)
-}
-
-/** A statement that is late would be one of its own on Postgres only: on SQLite a transaction is over once it says so. */
-function prepared(dialect: Dialect): Dialect {
-  return dialectOf(dialect.createAdapter()).name === 'postgres' ? gated(dialect) : dialect
 }
 
 interface RelayParams {

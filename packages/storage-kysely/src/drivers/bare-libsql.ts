@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely'
+import { innerOf } from '../gated-driver'
 
 /** What is used of the client inside a connection of `LibsqlDialect`. */
 interface BareClient {
@@ -13,7 +14,8 @@ interface BareClient {
  * dialect hides its client, but its connections show it. Does nothing for other dialects.
  */
 export async function resetBareLibsql(db: Kysely<unknown>): Promise<void> {
-  await db.getExecutor().provideConnection(async (connection) => {
+  await db.getExecutor().provideConnection(async (given) => {
+    const connection = innerOf(given)
     const client = 'client' in connection ? connection.client : null
     if (!isClient(client) || client.protocol !== 'file') return
     if (client.reconnect !== undefined) return client.reconnect()

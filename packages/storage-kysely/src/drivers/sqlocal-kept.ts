@@ -2,6 +2,7 @@ import { StorageError } from '@coji/durably-core'
 import type { Kysely } from 'kysely'
 import type { SQLocalKysely } from 'sqlocal/kysely'
 import { obstacleToOpfs, whyNotKept } from './opfs-trouble'
+import { innerOf } from '../gated-driver'
 
 /** Slow lines take their time for the worker and a megabyte of SQLite; SQLite itself waits 5 s for a held file. */
 const OPENING_MS = 60_000
@@ -26,7 +27,8 @@ export async function assertKept(client: SQLocalKysely, failure?: Promise<never>
 
 /** A bare dialect hides its client, but its connections show it. Does nothing for other dialects. */
 export async function assertBareSqlocalIsKept(db: Kysely<unknown>): Promise<void> {
-  await db.getExecutor().provideConnection(async (connection) => {
+  await db.getExecutor().provideConnection(async (given) => {
+    const connection = innerOf(given)
     const client = 'client' in connection ? connection.client : null
     if (isSqlocal(client)) await assertKept(client)
   })
