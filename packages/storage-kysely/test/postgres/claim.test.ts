@@ -1,29 +1,9 @@
 import type { NewRun } from '@coji/durably-core'
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
-import { createKyselyStorage, type KyselyStorage } from '../../src'
-import { postgres } from '../../src/drivers/postgres'
+import { expect, it } from 'vitest'
 import { claim, COMPLETE, newCommit, newRun } from '../builders'
-import { Watch } from './orders'
+import { useOwnStorage } from './own-storage'
 
-let database: PostgresDatabase
-let storage: KyselyStorage
-let watch: Watch
-
-beforeAll(async () => {
-  database = await createDatabase()
-  watch = await Watch.open(database.url)
-  storage = createKyselyStorage({ dialect: postgres({ connectionString: database.url, listen: false }) })
-  await storage.migrate()
-})
-
-beforeEach(() => watch.query('truncate durably_runs'))
-
-afterAll(async () => {
-  await storage.close()
-  await watch.end()
-  await database.drop()
-})
+const own = useOwnStorage()
 
 const ofKey = (concurrencyKey: string, concurrencyLimit: number, count: number) =>
   Array.from({ length: count }, () => newRun({ concurrencyKey, concurrencyLimit }))
@@ -32,60 +12,64 @@ const withPriority = (priority: number, runs: readonly NewRun[]) => runs.map((ru
 
 const numbered = (count: number) => Array.from({ length: count }, (_, n) => `key ${String(n).padStart(4, '0')}`)
 
-const keysOf = async (limit: number) => (await claim(storage, limit)).map((run) => run.concurrencyKey)
+const keysOf = async (limit: number) => (await claim(own.storage, limit)).map((run) => run.concurrencyKey)
 
 it('claims what comes after runs that the first of their key holds back', async () => {
-  await storage.enqueue([...ofKey('a', 1, 4), newRun(), ...ofKey('b', 2, 3), newRun()])
+  await own.storage.enqueue([...ofKey('a', 1, 4), newRun(), ...ofKey('b', 2, 3), newRun()])
   expect(await keysOf(5)).toEqual(['a', null, 'b', 'b', null])
   expect(await keysOf(5)).toEqual([])
 })
 
 it('claims as much behind a hundred runs of one key', async () => {
-  await storage.enqueue([...ofKey('a', 2, 100), ...ofKey('b', 1, 2), newRun()])
+  await own.storage.enqueue([...ofKey('a', 2, 100), ...ofKey('b', 1, 2), newRun()])
   expect(await keysOf(4)).toEqual(['a', 'a', 'b', null])
 })
 
 it('finds what is free behind many keys that are busy, from whatever place it goes on', async () => {
   const keys = numbered(150)
-  await storage.enqueue(keys.flatMap((key) => ofKey(key, 1, 2)))
+  await own.storage.enqueue(keys.flatMap((key) => ofKey(key, 1, 2)))
   const claimed: (string | null)[] = []
   for (let left = keys.length - 1; left > 0; left -= 1) claimed.push(...(await keysOf(1)))
   expect(new Set(claimed).size).toBe(149)
   const free = keys.filter((key) => !claimed.includes(key))
   expect(await keysOf(1)).toEqual(free)
   expect(await keysOf(10)).toEqual([])
-  await storage.enqueue(ofKey('', 1, 1))
+  await own.storage.enqueue(ofKey('', 1, 1))
   expect(await keysOf(10)).toEqual([''])
 })
 
 /** Two workers whose runs end at once, while a run is triggered for each that ended: how many began before the wanted one. */
 async function begunBefore(wanted: string, most: number): Promise<number> {
-  let running = await claim(storage, 2)
+  let running = await claim(own.storage, 2)
   for (let begun = 0; begun < most; begun += 1) {
     if (running.some((run) => run.concurrencyKey === wanted)) return begun
     const [ended] = running
     if (ended === undefined) throw new Error('Nothing was claimed.')
-    await storage.commit([newCommit(ended, { outcome: COMPLETE })])
-    await storage.enqueue(withPriority(ended.priority, ofKey(ended.concurrencyKey ?? '', 1, 1)))
-    running = [...running.slice(1), ...(await claim(storage, 1))]
+    await own.storage.commit([newCommit(ended, { outcome: COMPLETE })])
+    await own.storage.enqueue(withPriority(ended.priority, ofKey(ended.concurrencyKey ?? '', 1, 1)))
+    running = [...running.slice(1), ...(await claim(own.storage, 1))]
   }
   return most
 }
 
 it('lets no lower priority pass a run on a free key, however many wait for a busy key before it', async () => {
   const keys = numbered(400).flatMap((key) => ofKey(key, 1, 1))
-  await storage.enqueue([...withPriority(10, ofKey('hot', 1, 500)), ...keys, ...withPriority(5, ofKey('zzz', 1, 1))])
+  await own.storage.enqueue([
+    ...withPriority(10, ofKey('hot', 1, 500)),
+    ...keys,
+    ...withPriority(5, ofKey('zzz', 1, 1)),
+  ])
   expect(await begunBefore('zzz', 20)).toBe(0)
 })
 
 it('reaches every key in a round, though the busy key in front becomes free again and again', async () => {
   const keys = numbered(400).flatMap((key) => ofKey(key, 1, 1))
-  await storage.enqueue([...withPriority(10, [...ofKey('hot', 1, 500), ...ofKey('zzz', 1, 1)]), ...keys])
+  await own.storage.enqueue([...withPriority(10, [...ofKey('hot', 1, 500), ...ofKey('zzz', 1, 1)]), ...keys])
   expect(await begunBefore('zzz', 100)).toBeLessThan(2 * Math.ceil(402 / 64))
 })
 
 const claimAs = (workerId: string) =>
-  storage.claim({
+  own.storage.claim({
     ...{ workerId, claimToken: crypto.randomUUID(), jobs: ['job'], limit: 1, leaseMs: 60_000 },
     ...{ holdsSuspect: false, events: [] },
   })
@@ -94,7 +78,7 @@ const claimAs = (workerId: string) =>
 async function goOn(workerId: string) {
   const claimed: (string | null)[] = []
   let [claims, isTold] = [0, true]
-  const unwatch = storage.watch.subscribe((hint) => {
+  const unwatch = own.storage.watch.subscribe((hint) => {
     if (hint.kind === 'runs' && hint.workerId === workerId) isTold = true
   })
   while (isTold && claims < 50) {
@@ -108,8 +92,8 @@ async function goOn(workerId: string) {
 
 /** So many keys with one run each that runs and one that waits. */
 async function keepBusy(keys: readonly string[]) {
-  await storage.enqueue(keys.flatMap((key) => ofKey(key, 1, 2)))
-  while ((await claim(storage, keys.length)).length > 0);
+  await own.storage.enqueue(keys.flatMap((key) => ofKey(key, 1, 2)))
+  while ((await claim(own.storage, keys.length)).length > 0);
 }
 
 it('goes through many busy keys in several claims, and then is told of no more', async () => {
@@ -117,14 +101,14 @@ it('goes through many busy keys in several claims, and then is told of no more',
   const { claims, claimed } = await goOn('alone')
   expect(claimed).toEqual([])
   expect(claims).toBe(Math.ceil(1000 / 64 / 4))
-  await storage.enqueue(ofKey('zzz', 1, 1))
+  await own.storage.enqueue(ofKey('zzz', 1, 1))
   expect((await goOn('alone')).claimed).toEqual(['zzz'])
 })
 
 it('goes through all keys again for what became due behind it meanwhile', async () => {
   await keepBusy(numbered(1000))
   expect(await claimAs('alone')).toEqual([])
-  await storage.enqueue(ofKey('a', 1, 1))
+  await own.storage.enqueue(ofKey('a', 1, 1))
   expect((await goOn('alone')).claimed).toEqual(['a'])
 })
 

@@ -242,7 +242,6 @@ function stepOf(run: RunRecord, name: string) {
   return newStep({ id: `${run.id}-${name}`, name })
 }
 
-/** Of many, because the machine does other things as well. */
 /** Once it has looked there before: the first look also leaves hints behind. */
 async function buffersOf(bench: ExplainBench): Promise<number> {
   await bench.explain(claimOf(10))

@@ -1,45 +1,27 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
-import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
-import { createKyselyStorage, type DurablyDialect, type KyselyStorage } from '../../src'
+import { expect, it } from 'vitest'
+import { createKyselyStorage, type DurablyDialect } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
 import { newRun } from '../builders'
-import { Watch } from './orders'
+import { useOwnStorage } from './own-storage'
 
-let database: PostgresDatabase
-let storage: KyselyStorage
-let watch: Watch
-
-beforeAll(async () => {
-  database = await createDatabase()
-  watch = await Watch.open(database.url)
-  storage = createKyselyStorage({ dialect: postgres({ connectionString: database.url, listen: false }) })
-  await storage.migrate()
-})
-
-beforeEach(() => watch.query('truncate durably_runs'))
-
-afterAll(async () => {
-  await storage.close()
-  await watch.end()
-  await database.drop()
-})
+const own = useOwnStorage()
 
 const idsOf = async () =>
-  (await watch.query<{ readonly id: string }>('select id from durably_runs order by id')).map(({ id }) => id)
+  (await own.watch.query<{ readonly id: string }>('select id from durably_runs order by id')).map(({ id }) => id)
 
 it('a list that is sent again takes back nothing that it had created before', async () => {
   const holder = newRun({ idempotencyKey: 'k', payload: '1' })
-  await storage.enqueue([holder])
+  await own.storage.enqueue([holder])
   const list = [newRun(), newRun({ idempotencyKey: 'k', payload: '1', onConflict: 'reject' })]
-  await storage.enqueue(list)
-  await watch.query('delete from durably_runs where id = $1', [holder.id])
+  await own.storage.enqueue(list)
+  await own.watch.query('delete from durably_runs where id = $1', [holder.id])
   const another = newRun({ idempotencyKey: 'k', payload: '2' })
-  await storage.enqueue([another])
+  await own.storage.enqueue([another])
   const there = await idsOf()
-  await expect(storage.enqueue(list)).rejects.toMatchObject({ code: 'CONFLICT' })
+  await expect(own.storage.enqueue(list)).rejects.toMatchObject({ code: 'CONFLICT' })
   expect(await idsOf()).toEqual(there)
-  await watch.query('delete from durably_runs where id = $1', [another.id])
-  expect(await storage.enqueue(list)).toMatchObject([{ created: true }, { created: true }])
+  await own.watch.query('delete from durably_runs where id = $1', [another.id])
+  expect(await own.storage.enqueue(list)).toMatchObject([{ created: true }, { created: true }])
   expect(await idsOf()).toEqual(list.map(({ id }) => id).sort())
 })
 
@@ -52,7 +34,7 @@ it('looks at each answer of the database a few times, however many there are', a
         return target[String(name)]
       },
     })
-  const inner = postgres({ connectionString: database.url, listen: false })
+  const inner = postgres({ connectionString: own.database.url, listen: false })
   const { batch } = inner.durablyHooks
   const dialect: DurablyDialect = {
     ...inner,
