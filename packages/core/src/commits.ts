@@ -8,8 +8,10 @@ const LARGEST_LIST = 4 * 1024 * 1024
 
 /** How long what is aside rests between two tries, at most: somebody holds its run, and tells nobody when that ends. */
 const LONGEST_ASIDE_MS = 500
-/** Of tries aside: of what a moment later is free nobody need hear. */
+/** Of one commit aside: of what a moment later is free nobody need hear. It is told again after twice as many. */
 const TRIES_TO_REPORT = 5
+/** What is aside may wait for somebody else at every try: no list is behind all the others. */
+const LISTS_ASIDE = 3
 
 interface Waiting {
   readonly commit: RunCommit
@@ -20,17 +22,21 @@ interface Waiting {
 
 interface Lane {
   gathered: Waiting[]
-  isWriting: boolean
+  writing: number
+  /** So many lists at once. */
+  readonly most: number
 }
 
 /**
  * The one way in which workers write. Group commit without a timer: what gathers while one list is being written is the
- * next list. Commits whose run somebody holds go on aside, so that no other waits for them.
+ * next list. What may have to wait for somebody has a lane of its own, so that no other waits for it: commits that create
+ * runs, whose idempotency keys others may be taking, and those of which the storage said that their run is held.
  */
 export class CommitLine {
   readonly #engine: Engine
-  readonly #main: Lane = { gathered: [], isWriting: false }
-  readonly #aside: Lane = { gathered: [], isWriting: false }
+  readonly #main: Lane = { gathered: [], writing: 0, most: 1 }
+  readonly #creating: Lane = { gathered: [], writing: 0, most: 1 }
+  readonly #aside: Lane = { gathered: [], writing: 0, most: LISTS_ASIDE }
   #closed = false
 
   constructor(engine: Engine) {
@@ -43,11 +49,15 @@ export class CommitLine {
    * closed, or when the line is closed.
    */
   send(commit: RunCommit): Promise<CommitAnswer> {
-    return new Promise((resolve, reject) => this.#enter(this.#main, { commit, resolve, reject, tries: 0 }))
+    return new Promise((resolve, reject) => this.#enter(this.#laneOf(commit), { commit, resolve, reject, tries: 0 }))
   }
 
   close(): void {
     this.#closed = true
+  }
+
+  #laneOf(commit: RunCommit): Lane {
+    return createsRuns(commit) ? this.#creating : this.#main
   }
 
   #enter(lane: Lane, waiting: Waiting): void {
@@ -56,23 +66,25 @@ export class CommitLine {
       return
     }
     lane.gathered.push(waiting)
-    if (!lane.isWriting) void this.#write(lane)
+    if (lane.writing < lane.most) void this.#write(lane)
   }
 
   async #write(lane: Lane): Promise<void> {
-    lane.isWriting = true
+    lane.writing += 1
     while (lane.gathered.length > 0) {
       await this.#engine.breathe()
       await this.#deliver(lane.gathered.splice(0, countForOneList(lane.gathered)))
     }
-    lane.isWriting = false
+    lane.writing -= 1
   }
 
   async #deliver(list: readonly Waiting[]): Promise<void> {
+    if (list.length === 0) return
     try {
       const commits = list.map((waiting) => waiting.commit)
       const answers = await ask(this.#engine, (storage) => storage.commit(commits))
-      for (const [index, waiting] of list.entries()) this.#answer(waiting, answers[index])
+      const held = list.filter((waiting, index) => this.#isHeld(waiting, answers[index]))
+      this.#setAside(held)
     } catch (error) {
       // One commit may be what the storage chokes on, or what it waits for: the others must not suffer for it.
       if (list.length === 1) for (const waiting of list) this.#tryAgain(waiting, error)
@@ -81,21 +93,23 @@ export class CommitLine {
     }
   }
 
-  #answer(waiting: Waiting, given: CommitAnswer | undefined): void {
+  /** Whether it is to be tried again aside. Anything else is settled here. */
+  #isHeld(waiting: Waiting, given: CommitAnswer | undefined): boolean {
     if (given === undefined) this.#tryAgain(waiting, noAnswer(waiting))
-    else if (!given.kept && given.isBusy === true) this.#setAside(waiting)
+    else if (!given.kept && given.isBusy === true) return true
     else waiting.resolve(given)
+    return false
   }
 
-  #setAside(waiting: Waiting): void {
-    waiting.tries += 1
-    if (waiting.tries % TRIES_TO_REPORT === 0) {
-      const { runId } = waiting.commit.lease
-      const held = new StorageError('STORAGE_BUSY', `Somebody holds run ${runId}, or one that waits for it, locked.`)
-      reportTrouble(this.#engine, held, 'commit')
+  #setAside(held: readonly Waiting[]): void {
+    const lasting: Waiting[] = []
+    for (const waiting of held) {
+      waiting.tries += 1
+      if (isTimeToReport(waiting.tries)) lasting.push(waiting)
+      const delayMs = Math.min(troubleDelayMs(this.#engine, waiting.tries), LONGEST_ASIDE_MS)
+      this.#engine.environment.clock.schedule(delayMs, () => this.#enter(this.#aside, waiting))
     }
-    const delayMs = Math.min(troubleDelayMs(this.#engine, waiting.tries), LONGEST_ASIDE_MS)
-    this.#engine.environment.clock.schedule(delayMs, () => this.#enter(this.#aside, waiting))
+    if (lasting.length > 0) reportTrouble(this.#engine, heldError(lasting), 'commit')
   }
 
   #alone(waiting: Waiting): void {
@@ -113,9 +127,25 @@ export class CommitLine {
     waiting.tries += 1
     const delayMs = troubleDelayMs(this.#engine, waiting.tries)
     // Somebody holds what it needs: until it is free it waits on its own, out of the others' way.
-    const again = () => (isBusy(error) ? this.#alone(waiting) : this.#enter(this.#main, waiting))
+    const again = () => (isBusy(error) ? this.#alone(waiting) : this.#enter(this.#laneOf(waiting.commit), waiting))
     this.#engine.environment.clock.schedule(delayMs, again)
   }
+}
+
+function createsRuns({ steps, children }: RunCommit): boolean {
+  return children.length > 0 || steps.some((step) => step.child !== null)
+}
+
+/** After 5, 10, 20, 40 tries … */
+function isTimeToReport(tries: number): boolean {
+  return tries % TRIES_TO_REPORT === 0 && Number.isInteger(Math.log2(tries / TRIES_TO_REPORT))
+}
+
+function heldError(waiting: readonly Waiting[]): StorageError {
+  const [first] = waiting
+  const others = waiting.length === 1 ? '' : ` and ${waiting.length - 1} others`
+  const what = `Somebody holds run ${first?.commit.lease.runId}${others} locked,`
+  return new StorageError('STORAGE_BUSY', `${what} or one that waits for it, or a key of a run that it creates.`)
 }
 
 function countForOneList(gathered: readonly Waiting[]): number {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { StorageError, type Storage } from './index'
+import { type RunCommit, StorageError, type Storage } from './index'
 import {
   anything,
   countCalls,
@@ -491,6 +491,66 @@ describe('a commit whose run somebody holds', () => {
     isHeld = false
     await bench.clock.advance(500)
     expect(await statuses()).toEqual(['completed', 'completed', 'completed'])
+  })
+})
+
+describe('a commit that may have to wait for somebody', () => {
+  const createsRuns = ({ steps, children }: RunCommit) =>
+    children.length > 0 || steps.some(({ child }) => child !== null)
+
+  it('keeps none waiting that creates no runs', async () => {
+    const gate = createGate()
+    const storage: Storage = {
+      ...bench.storage,
+      async commit(commits) {
+        if (commits.some(createsRuns)) await gate.opened
+        return bench.storage.commit(commits)
+      },
+    }
+    const durably = bench.open({ storage, concurrency: 2 })
+    const child = durably.defineJob({ name: 'child', input: anything }, () => {})
+    const parent = durably.defineJob({ name: 'parent', input: anything }, (ctx) => ctx.trigger('create', child, {}))
+    const plain = durably.defineJob({ name: 'plain', input: anything }, (ctx) => ctx.run('step', () => 1))
+    const creating = await parent.trigger({})
+    durably.start()
+    await bench.clock.advance(100)
+    const free = await plain.trigger({})
+    await bench.clock.advance(100)
+    expect(await durably.getRun(free.id)).toMatchObject({ status: 'completed' })
+    expect(await durably.getRun(creating.id)).toMatchObject({ status: 'running' })
+    gate.open()
+    await bench.clock.advance(100)
+    expect(await durably.getRun(creating.id)).toMatchObject({ status: 'completed' })
+  })
+
+  it('keeps no other waiting aside', async () => {
+    const gate = createGate()
+    const tried = new Set<RunCommit>()
+    const storage: Storage = {
+      ...bench.storage,
+      async commit(commits) {
+        const isNew = ({ steps }: RunCommit) => steps.length > 0
+        const [first] = commits
+        if (first === undefined || !commits.some(isNew)) return bench.storage.commit(commits)
+        const isTried = tried.has(first)
+        for (const commit of commits) tried.add(commit)
+        if (!isTried) return commits.map(() => ({ kept: false, isBusy: true }))
+        if (first.steps[0]?.name === 'held') await gate.opened
+        return bench.storage.commit(commits)
+      },
+    }
+    const durably = bench.open({ storage, concurrency: 2 })
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx, name) => ctx.run(String(name), () => 1))
+    const held = await job.trigger('held')
+    durably.start()
+    await bench.clock.advance(1000)
+    const other = await job.trigger('other')
+    await bench.clock.advance(1000)
+    expect(await durably.getRun(other.id)).toMatchObject({ status: 'completed' })
+    expect(await durably.getRun(held.id)).toMatchObject({ status: 'running' })
+    gate.open()
+    await bench.clock.advance(1000)
+    expect(await durably.getRun(held.id)).toMatchObject({ status: 'completed' })
   })
 })
 

@@ -14,9 +14,9 @@ export function createCommitLists(context: SqlContext, waiting: Waiting = 'long'
   const statements = commitStatements(context)
   const writeLocked = createWriteLocked(context, waiting)
   return {
-    async sendOne(target: WriteTarget, commit: RunCommit): Promise<CommitAnswer | null> {
+    async sendOne(target: WriteTarget, commit: RunCommit, patienceMs?: number): Promise<CommitAnswer | null> {
       const { queries, childAnswers } = bindCommit(statements, commit)
-      const touched = { runIds: [commit.lease.runId], keys: keyedChildren(commit) }
+      const touched = { runIds: [commit.lease.runId], keys: keyedChildren(commit), patienceMs }
       return readAnswer(commit, await writeLocked(target, touched, queries), childAnswers)
     },
     /** Of many runs in one list. */

@@ -7,6 +7,7 @@ import { isConstraintError } from './driver-errors'
 import type { FindConflict } from './enqueue'
 import type { Executor } from './executor'
 import { BUSY, createGroupCommit } from './group-commit'
+import { NeighbourPace } from './neighbour-pace'
 import { type SqlContext, statement } from './statement'
 import type { StatementTarget, WriteTarget } from './statement-target'
 
@@ -85,21 +86,28 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   }
 }
 
+/** For what comes after one that has waited in vain: free or not, nothing more. */
+const NO_PATIENCE_MS = 2
+
 /**
- * On Postgres one statement for all but those that create runs, and the second of a run. Nobody waits for a run that
- * somebody else holds longer than an honest neighbour takes; who has to is busy.
+ * On Postgres one statement for all but those that create runs, and the second of a run. Nobody waits for a run or a key
+ * that somebody else holds longer than an honest neighbour takes, and of a list only the first does; who has to is busy.
  */
 function createSendGrouped(context: SqlContext) {
   const lists = createCommitLists(context, 'briefly')
   const groupCommit = createGroupCommit(context)
+  const pace = new NeighbourPace()
 
   async function sendGroup(target: WriteTarget, commits: readonly RunCommit[]) {
     if (commits.length === 0) return []
+    const beganAt = performance.now()
     try {
-      return await groupCommit(target, commits, 'briefly')
+      const answers = await groupCommit(target, commits, pace.patienceMs)
+      pace.note(performance.now() - beganAt)
+      return answers
     } catch (error) {
       if (!isBusy(error) || commits.length === 1) throw error
-      return groupCommit(target, commits, 'never')
+      return groupCommit(target, commits, null)
     }
   }
 
@@ -113,14 +121,15 @@ function createSendGrouped(context: SqlContext) {
     const answers = new Map<RunCommit, CommitAnswer | null>()
     const found = await unlessBusy(grouped, () => sendGroup(impatient, grouped))
     for (const [index, commit] of grouped.entries()) answers.set(commit, found[index] ?? null)
+    let { patienceMs } = pace
     for (const commit of commits) {
       if (answers.has(commit)) continue
       const before = group.get(commit.lease.runId)
       // It comes after one that is still to come.
       const isTooEarly = before !== undefined && answers.get(before) === BUSY
-      const [answer = null] = isTooEarly
-        ? [BUSY]
-        : await unlessBusy([commit], async () => [await lists.sendOne(impatient, commit)])
+      const send = async () => [await lists.sendOne(impatient, commit, patienceMs)]
+      const [answer = null] = isTooEarly ? [BUSY] : await unlessBusy([commit], send)
+      if (answer === BUSY) patienceMs = NO_PATIENCE_MS
       answers.set(commit, answer)
     }
     return commits.map((commit) => answers.get(commit) ?? null)

@@ -11,7 +11,7 @@ import { keepChanges, leaveChanges, logColumns, overwriteStep, stepColumns } fro
 import { kept, runValues, stepValues } from './commit-values'
 import { holds } from './fences'
 import { OUTCOMES } from './outcomes'
-import { lockedRuns, type Waiting } from './row-locks'
+import { lockedRuns, lockTerms, patience, type PatienceName, type Waiting } from './row-locks'
 import { type Row, rowsOf, valueOf } from './row-sets'
 import {
   assignments,
@@ -29,7 +29,8 @@ import { awaitersOf, wokenByChildren } from './woken'
 type GroupCommit = (
   target: WriteTarget,
   commits: readonly RunCommit[],
-  waiting: Exclude<Waiting, 'long'>,
+  /** For rows that somebody else has locked. Without any, it passes over what is held. */
+  patienceMs: number | null,
 ) => Promise<readonly (CommitAnswer | null)[]>
 
 export const BUSY: CommitAnswer = Object.freeze({ kept: false, isBusy: true })
@@ -38,6 +39,7 @@ export const BUSY: CommitAnswer = Object.freeze({ kept: false, isBusy: true })
 const PARTS = ['steps', 'logs', 'events', 'signals', 'outcomes'] as const
 
 type Part = (typeof PARTS)[number]
+type GroupName = Part | 'commits' | PatienceName
 type Parcel = Readonly<Record<Part | 'commits', readonly Row[]>>
 
 /**
@@ -46,20 +48,23 @@ type Parcel = Readonly<Record<Part | 'commits', readonly Row[]>>
  * waits, one whose run or parent somebody else has locked.
  */
 export function createGroupCommit(context: SqlContext): GroupCommit {
-  const statements = new Map<string, Statement<Part | 'commits'>>()
+  const statements = new Map<string, Statement<GroupName>>()
 
-  function statementFor(parts: readonly Part[], waiting: Waiting): Statement<Part | 'commits'> {
+  function statementFor(parts: readonly Part[], waiting: Waiting): Statement<GroupName> {
     const key = [waiting, ...parts].join()
     const known = statements.get(key) ?? groupStatement(context, new Set(parts), waiting)
     statements.set(key, known)
     return known
   }
 
-  return async function groupCommit(target, commits, waiting) {
+  return async function groupCommit(target, commits, patienceMs) {
     const parcel = parcelOf(commits)
     const parts = PARTS.filter((part) => parcel[part].length > 0)
     const texts = Object.fromEntries(Object.entries(parcel).map(([name, rows]) => [name, JSON.stringify(rows)]))
-    const query = statementFor(parts, waiting).bind(texts as Record<Part | 'commits', string>)
+    const query = statementFor(parts, patienceMs === null ? 'never' : 'briefly').bind({
+      ...(texts as Record<Part | 'commits', string>),
+      ...patience(patienceMs ?? 0),
+    })
     const [rows = []] = await target.write([query])
     const answers: (CommitAnswer | null)[] = commits.map(() => null)
     for (const row of rows) answers[Number(row['n'])] = row['status'] === null ? BUSY : kept(row, [])
@@ -150,8 +155,8 @@ const STEP_VALUES = [
 const LOG_VALUES = ['place', 'logId', 'stepName', 'level', 'message', 'data', 'timestamp'] as const
 const EVENT_VALUES = ['offset', 'type', 'payload', 'isCancelled'] as const
 
-function groupStatement(context: SqlContext, parts: ReadonlySet<Part>, waiting: Waiting): Statement<Part | 'commits'> {
-  return statement<Part | 'commits'>(context, (p) => {
+function groupStatement(context: SqlContext, parts: ReadonlySet<Part>, waiting: Waiting): Statement<GroupName> {
+  return statement<GroupName>(context, (p) => {
     const writes = [
       ...(parts.has('steps') ? [stepsWrite(context, p('steps'))] : []),
       ...(parts.has('logs') ? [logsWrite(context, p('logs'))] : []),
@@ -159,7 +164,7 @@ function groupStatement(context: SqlContext, parts: ReadonlySet<Part>, waiting: 
       ...(parts.has('signals') ? [signalsWrite(context, p('signals'))] : []),
     ]
     const passedOver = sql`union all select n, null, null, null, null from busy`
-    const held = heldRuns(context, { commits: p('commits'), parts, waiting })
+    const held = heldRuns(context, { commits: p('commits'), parts, terms: lockTerms(waiting, p) })
     return sql`with ${list(...held, ...writes, changeWrite(context, parts))}
       select n, status, last_event_sequence, wakes, cancel_requested_at from changed where n is not null
       ${waiting === 'never' ? passedOver : sql``}`
@@ -169,14 +174,14 @@ function groupStatement(context: SqlContext, parts: ReadonlySet<Part>, waiting: 
 interface HeldParams {
   readonly commits: Sql
   readonly parts: ReadonlySet<Part>
-  readonly waiting: Waiting
+  readonly terms: ReturnType<typeof lockTerms>
 }
 
 /**
  * `held`: the commits whose lease holds, with what their run has now that it is locked. A run that ends changes those
  * that wait for it, so it is as busy as they are; one that is not there any more keeps nobody waiting.
  */
-function heldRuns(context: SqlContext, { commits, parts, waiting }: HeldParams): Sql[] {
+function heldRuns(context: SqlContext, { commits, parts, terms }: HeldParams): Sql[] {
   const { tables, dialect, fences } = context
   const names = [...COMMIT_VALUES, ...RUN_VALUES, ...OUTCOME_VALUES]
   const value = valueOf(context, 'c')
@@ -195,12 +200,12 @@ function heldRuns(context: SqlContext, { commits, parts, waiting }: HeldParams):
     where not exists (select 1 from locked where locked.id = t.id))`
   return [
     sql`c as materialized (select * from ${rowsOf(context, commits, names)})`,
-    lockedRuns(context, sql`select id from (${touched}) as t`, waiting),
-    ...(waiting === 'never' ? [busy] : []),
+    lockedRuns(context, sql`select id from (${touched}) as t`, terms),
+    ...(terms.waiting === 'never' ? [busy] : []),
     sql`held as materialized (
       select c.*, r.id, r.lease_epoch, r.claim_token, r.last_event_sequence, r.parent_run_id, r.also_awaited_by,
         r.cancel_requested_at is not null as is_flagged
-      from c join locked as r on ${fence} ${waiting === 'never' ? sql`where c.n not in (select n from busy)` : sql``})`,
+      from c join locked as r on ${fence} ${terms.waiting === 'never' ? sql`where c.n not in (select n from busy)` : sql``})`,
   ]
 }
 

@@ -42,7 +42,7 @@ function extendStatement(context: SqlContext) {
   return statement<'leases' | 'leaseMs'>(context, (p) => {
     const leases = leasesIn(context, p('leases'))
     const isPostgres = dialect.name === 'postgres'
-    const lock = sql`with ${lockedRuns(context, sql`select ${id} as id from ${leases}`, 'never')}`
+    const lock = sql`with ${lockedRuns(context, sql`select ${id} as id from ${leases}`, { waiting: 'never' })}`
     const locked = sql`join (select id as locked_id from locked) as l on l.locked_id = ${id}`
     return sql`${isPostgres ? lock : sql``} update ${tables.runs} as r set lease_until = ${dialect.nowPlus(p('leaseMs'))},
         heartbeat_at = ${dialect.now}, updated_at = ${dialect.now}, version = r.version + 1

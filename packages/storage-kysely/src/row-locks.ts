@@ -8,6 +8,8 @@ import { awaitersOf } from './woken'
 /** Runs by their ids, and those that have a key. */
 export interface Touched {
   readonly runIds: readonly string[]
+  /** Of who waits briefly for those that somebody else has locked. */
+  readonly patienceMs?: number | undefined
   readonly keys?: readonly Pick<NewRun, 'tenant' | 'jobName' | 'idempotencyKey'>[]
 }
 
@@ -32,12 +34,10 @@ export function createWriteLocked(context: SqlContext, waiting: Waiting = 'long'
 }
 
 /**
- * For rows that somebody else has locked: `long` as the session or the transaction says, `briefly` as long as an honest
- * neighbour takes for a write of its own, `never` without them.
+ * For rows that somebody else has locked: `long` as the session or the transaction says, `briefly` for the patience that is
+ * told, `never` without them.
  */
 export type Waiting = 'long' | 'briefly' | 'never'
-
-const BRIEFLY_MS = 50
 
 /** What locks them, and the runs that wait for them. What waits briefly does so for the rest of its transaction. */
 export function createLock(
@@ -47,18 +47,35 @@ export function createLock(
   if (context.dialect.name === 'sqlite') return () => []
   const { tables, dialect } = context
   const key = (index: number) => dialect.field(sql`k.value`, index, 'text')
-  const lock = statement<'runIds' | 'keys'>(context, (p) => {
+  const lock = statement<'runIds' | 'keys' | PatienceName>(context, (p) => {
     const ids = dialect.listOf(p('runIds'))
     const touched = sql`select value as id from ${ids} union select w.id from ${tables.runs} as r
       cross join lateral (${awaitersOf(context)}) as w where r.id in (select value from ${ids})
       union select r.id from ${dialect.rowsOf(p('keys'))} as k join ${tables.runs} as r on r.tenant = ${key(0)}
         and r.job_name = ${key(1)} and r.idempotency_key = ${key(2)}`
-    return sql`with ${lockedRuns(context, touched, waiting)} select id from locked`
+    return sql`with ${lockedRuns(context, touched, lockTerms(waiting, p))} select id from locked`
   })
-  return ({ runIds, keys = [] }) => {
+  return ({ runIds, keys = [], patienceMs = 0 }) => {
     const wanted = keys.map(({ tenant, jobName, idempotencyKey }) => [tenant, jobName, idempotencyKey])
-    return [lock.bind({ runIds: JSON.stringify(runIds), keys: JSON.stringify(wanted) })]
+    return [lock.bind({ runIds: JSON.stringify(runIds), keys: JSON.stringify(wanted), ...patience(patienceMs) })]
   }
+}
+
+/** How a statement waits for the rows that it locks. */
+interface LockTerms {
+  readonly waiting: Waiting
+  /** Of what waits briefly. */
+  readonly patience?: Sql
+}
+
+export type PatienceName = 'patience'
+
+export function lockTerms(waiting: Waiting, p: (name: PatienceName) => Sql): LockTerms {
+  return waiting === 'briefly' ? { waiting, patience: p('patience') } : { waiting }
+}
+
+export function patience(ms: number): Readonly<Record<PatienceName, string>> {
+  return { patience: `${ms}ms` }
 }
 
 /** What the guards of a holder read, and what its writes build upon. */
@@ -81,10 +98,16 @@ const LOCKED_COLUMNS = [
  * each, however few rows the planner believes the table to have. The setting is made before the first row is locked:
  * none comes before all ids are sorted.
  */
-export function lockedRuns({ tables }: SqlContext, ids: Sql, waiting: Waiting = 'long'): Sql {
+export function lockedRuns(
+  { tables }: SqlContext,
+  ids: Sql,
+  { waiting, patience }: LockTerms = { waiting: 'long' },
+): Sql {
   const columns = list(...LOCKED_COLUMNS.map((column) => sql.ref(`r.${column}`)))
-  const isTold = sql`(select set_config('lock_timeout', ${sql.lit(`${BRIEFLY_MS}ms`)}, true)) is not null`
+  const isTold =
+    patience === undefined ? sql`` : sql`where (select set_config('lock_timeout', ${patience}, true)) is not null`
+  const others = waiting === 'never' ? sql` skip locked` : sql``
   return sql`locked as materialized (
-    select r.* from (select distinct id collate "C" as id from (${ids}) as given ${waiting === 'briefly' ? sql`where ${isTold}` : sql``} order by 1) as wanted
-    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update${waiting === 'never' ? sql` skip locked` : sql``}) as r)`
+    select r.* from (select distinct id collate "C" as id from (${ids}) as given ${isTold} order by 1) as wanted
+    cross join lateral (select ${columns} from ${tables.runs} as r where r.id = wanted.id for update${others}) as r)`
 }

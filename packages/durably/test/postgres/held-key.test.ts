@@ -91,3 +91,54 @@ it('a pool of one connection works', async () => {
   durably.start()
   expect(await job.triggerAndWait({})).toMatchObject({ output: 'done' })
 })
+
+const CREATORS = 60
+const INNOCENT = 4
+
+it('jobs that create a run with a held key keep neither steps nor other creators waiting', async () => {
+  const place = await newPlace()
+  const somebody = await holdKey(place)
+  const terms = { concurrency: CREATORS + INNOCENT + 4, heartbeatInterval: 100, staleThreshold: 60_000 }
+  const durably = place.open(terms)
+  const held = durably.defineJob({ name: 'held', input: z.object({}) }, () => {})
+  durably.pauseJob('held')
+  let goOn = () => {}
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const creator = durably.defineJob({ name: 'creator', input: z.object({ key: z.string() }) }, async (ctx, { key }) => {
+    await ctx.run('gate', () => gate)
+    await ctx.trigger('create', held, {}, { idempotencyKey: key })
+  })
+  const many = durably.defineJob({ name: 'many', input: z.object({}) }, async (ctx) => {
+    await ctx.run('gate', () => gate)
+    for (let n = 0; n < STEPS; n++) await ctx.run(`step ${n}`, () => n)
+  })
+  const keyOf = (n: number) => (n < CREATORS ? KEY : `free ${n}`)
+  const creators = await creator.batchTrigger(
+    Array.from({ length: CREATORS + INNOCENT }, (_, n) => ({ payload: { key: keyOf(n) } })),
+  )
+  const free = await many.batchTrigger(Array.from({ length: 4 }, () => ({ payload: {} })))
+  durably.start()
+  await expect.poll(async () => (await durably.counts()).running).toBe(terms.concurrency)
+  goOn()
+  const beganAt = performance.now()
+  const secondsUntil = async (ended: Promise<unknown>) => {
+    await ended
+    return ((performance.now() - beganAt) / 1000).toFixed(2)
+  }
+  const [seconds, innocent] = await Promise.all([
+    secondsUntil(Promise.all(free.map(({ id }) => many.wait(id)))),
+    secondsUntil(Promise.all(creators.slice(CREATORS).map(({ id }) => creator.wait(id)))),
+  ])
+  const blocked = creators.slice(0, CREATORS).map(({ id }) => id)
+  for (const id of blocked) expect(await creator.getRun(id)).toMatchObject({ status: 'running' })
+  await somebody.query('commit')
+  for (const id of blocked) await creator.wait(id)
+  reportSuite({
+    suite: 'jobs that create a run with a held key',
+    creators: CREATORS,
+    'seconds of 120 free steps': seconds,
+    'seconds of others that create': innocent,
+  })
+})
