@@ -26,9 +26,16 @@ export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
   }
 }
 
+/**
+ * Somebody else may be taking a key of the list. A pool of the application may have no limit for that; who set one keeps it.
+ * Told before the first row is written, for the rest of the transaction, which may be this statement alone.
+ */
+const WAITS_NOT_FOR_EVER = sql`(select case current_setting('lock_timeout') when '0'
+  then set_config('lock_timeout', '5s', true) else '' end) is not null`
+
 export function createGroup(context: SqlContext): Statement<GroupName> {
   return statement<GroupName>(context, (p) => {
-    const created = createdRuns(context, p, sql`true`)
+    const created = createdRuns(context, p, WAITS_NOT_FOR_EVER)
     return sql`with ${created} select ${context.dialect.columns('runs', 'c')} from created as c`
   })
 }

@@ -6,7 +6,7 @@ import { noteOfConnecting } from '../driver-errors'
 import { CallerPlaces } from './caller-places'
 import type { Rows, Sender } from './hooks'
 import { keepAwake } from './keep-awake'
-import { asSent, beginOf, needsTransaction } from './postgres-session'
+import { asSent, beginOf, learnSession, needsTransaction } from './postgres-session'
 import { explainedEnd, explainedPooler, explainedStart, isMixedUp } from './connection-trouble'
 import { Primary } from './primary'
 import { hashOf } from './text-hash'
@@ -95,6 +95,7 @@ export class PostgresPool {
     const client = await this.#checkOut(left())
     let broken: unknown
     try {
+      await learnSession(client)
       if (this.#prepare) await this.#renewPlans(client)
       const lockMs = left()
       // Who has waited for a connection must not wait for a lock as long again. A statement alone cannot be told so.

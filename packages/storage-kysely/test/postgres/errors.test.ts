@@ -125,6 +125,33 @@ describe('errors of Postgres', () => {
     }
   })
 
+  it('a key that is held, through a pool that would wait for ever', async () => {
+    const { storage } = onPool('-c lock_timeout=0')
+    const somebody = new pg.Client(database.url)
+    await somebody.connect()
+    const held = newRun({ idempotencyKey: 'held' })
+    await storage.enqueue([held])
+    await somebody.query('begin')
+    await somebody.query(`update durably_runs set idempotency_key = 'taken' where id = $1`, [held.id])
+    const again = newRun({ idempotencyKey: 'taken', jobName: held.jobName })
+    await expect(storage.enqueue([again])).rejects.toMatchObject({ code: 'STORAGE_BUSY' })
+    expect(await waiting()).toEqual([])
+    await somebody.query('rollback')
+    await somebody.end()
+  })
+
+  it.each(['own', 'given'])('shorter limits of the role stay (a pool that is %s)', async (kind) => {
+    const options = '-c lock_timeout=321 -c statement_timeout=0'
+    const connectionString = changed((url) => url.searchParams.set('options', options))
+    const pool = new pg.Pool({ connectionString: database.url, options })
+    open.push({ close: () => pool.end() })
+    const dialect = postgres(kind === 'own' ? { connectionString } : { pool })
+    const read = (name: string) => sql`select current_setting(${name}) as it`.compile(new Kysely({ dialect }))
+    const limits = await dialect.durablyHooks.batch?.([read('lock_timeout'), read('statement_timeout')], 5000, 'caller')
+    expect(limits?.map(([row]) => row?.['it'])).toEqual(['321ms', kind === 'own' ? '30s' : '0'])
+    await dialect.durablyHooks.close?.()
+  })
+
   it('a deadlock with the application is tried again', async () => {
     const { storage } = onPool('-c deadlock_timeout=200')
     const a = await startRun(storage)

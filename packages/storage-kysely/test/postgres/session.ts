@@ -124,7 +124,10 @@ export class Session {
 
 /** A turn of somebody else takes longer than a commit waits, and it is the waiting that is looked at. */
 function waitingLong(text: string): string {
-  return text.replace("set_config('lock_timeout', '50ms', true)", "set_config('lock_timeout', '1min', true)")
+  return text.replace(
+    /set_config\('lock_timeout', (\S+), true\)/,
+    "set_config('lock_timeout', coalesce('1min', $1), true)",
+  )
 }
 
 /** Has a new client of a pool send its statements so. */
