@@ -90,12 +90,13 @@ export interface TransactionStorage<Trx = unknown> {
 }
 
 /**
- * `runs`: something became due; with a worker, its last claim has not looked everywhere, and it alone should go on.
+ * `runs`: something became due, by no call of this process where it is from elsewhere; with a worker, its last claim has not
+ * looked everywhere, and it alone should go on.
  * `run`: this run changed. `cancel`: somebody wants this running run cancelled, which its holder learns from its next
  * renewal. Hints may be lost or doubled.
  */
 export type Hint =
-  | { readonly kind: 'runs'; readonly workerId?: string }
+  | { readonly kind: 'runs'; readonly workerId?: string; readonly isFromElsewhere?: boolean }
   | { readonly kind: 'run'; readonly runId: string }
   | { readonly kind: 'cancel'; readonly runId: string }
 

@@ -238,7 +238,7 @@ function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(
     if (hint.kind === 'cancel' && worker.holds(hint.runId)) worker.lookAt(hint.runId)
     if (hint.kind !== 'runs' || (hint.workerId ?? workerId) !== workerId) return
     // A trigger of our own wakes the worker itself, once its event is out.
-    if (triggering === 0 || hint.workerId !== undefined) worker.wake()
+    if (triggering === 0 || hint.workerId !== undefined || hint.isFromElsewhere === true) worker.wake()
     else isDueMeanwhile = true
   })
   return {

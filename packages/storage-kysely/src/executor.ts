@@ -3,7 +3,7 @@ import type { CompiledQuery, Kysely, Transaction } from 'kysely'
 import { ConnectionLock, connectionHeld } from './connection-lock'
 import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
-import type { DialectHooks, Rows, Sender } from './drivers/hooks'
+import { CALLERS_LOCK_MS, type DialectHooks, type Rows, type Sender } from './drivers/hooks'
 import { plainIntegers } from './integers'
 import { pause } from './pause'
 import type { StatementTarget, WriteTarget } from './statement-target'
@@ -14,6 +14,8 @@ const PATIENCE_MS = 5000
 
 const RETRY_MIN_MS = 1
 const RETRY_MAX_MS = 40
+/** Where there are several connections each try costs others one of them. */
+const SHARED_RETRY_MAX_MS = 400
 
 interface ExecutorOptions {
   readonly db: Kysely<unknown>
@@ -46,6 +48,7 @@ export class Executor implements StatementTarget {
   /** What the application asks for: it never gets the last connection. */
   readonly callers: StatementTarget = {
     write: (list) => this.#write(list, 'caller'),
+    lockMs: CALLERS_LOCK_MS,
     read: (query) => this.#read(query, 'reader'),
   }
 
@@ -221,7 +224,7 @@ export class Executor implements StatementTarget {
         await this.#reset(left)
         if (left() === 0 || !mayRetry()) throw error
         await pause(delay * (0.5 + Math.random()))
-        delay = Math.min(delay * 2, RETRY_MAX_MS)
+        delay = Math.min(delay * 2, this.#options.hasOneWriter ? RETRY_MAX_MS : SHARED_RETRY_MAX_MS)
       }
     }
   }

@@ -1,6 +1,7 @@
 import { type NewRun, type RunRecord, StorageError } from '@coji/durably-core'
 import { type CompiledQuery, sql } from 'kysely'
 import { newRunColumns, newRunValues } from './new-run'
+import { patience, type PatienceName } from './row-locks'
 import { type Row, rowsOf, valueOf } from './row-sets'
 import { toRun } from './rows'
 import { list, namesOf, type Sql, type SqlContext, type Statement, statement } from './statement'
@@ -17,7 +18,7 @@ export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
   const create = createGroup(context)
 
   return async function groupEnqueue(target, runs) {
-    const [rows = []] = await target.write([bindGroup(create, runs)])
+    const [rows = []] = await target.write([bindGroup(create, runs, target)])
     const created = new Map(rows.map((row) => [row['id'], row]))
     return runs.map((run) => {
       const row = created.get(run.id)
@@ -26,22 +27,19 @@ export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
   }
 }
 
-/**
- * Somebody else may be taking a key of the list. A pool of the application may have no limit for that; who set one keeps it.
- * Told before the first row is written, for the rest of the transaction, which may be this statement alone.
- */
-const WAITS_NOT_FOR_EVER = sql`(select case current_setting('lock_timeout') when '0'
-  then set_config('lock_timeout', '5s', true) else '' end) is not null`
-
-export function createGroup(context: SqlContext): Statement<GroupName> {
-  return statement<GroupName>(context, (p) => {
-    const created = createdRuns(context, p, WAITS_NOT_FOR_EVER)
-    return sql`with ${created} select ${context.dialect.columns('runs', 'c')} from created as c`
+export function createGroup(context: SqlContext): Statement<GroupName | PatienceName> {
+  return statement<GroupName | PatienceName>(context, (p) => {
+    // Told before the first row is written: somebody else may be taking a key of the list.
+    const isTold = sql`(select case when ${p('patience')} = '' then ''
+      else set_config('lock_timeout', ${p('patience')}, true) end) is not null`
+    return sql`with ${createdRuns(context, p, isTold)} select ${context.dialect.columns('runs', 'c')} from created as c`
   })
 }
 
-export function bindGroup(create: Statement<GroupName>, runs: readonly NewRun[]): CompiledQuery {
-  return create.bind(groupValues(runs))
+type Group = ReturnType<typeof createGroup>
+
+export function bindGroup(create: Group, runs: readonly NewRun[], { lockMs }: WriteTarget): CompiledQuery {
+  return create.bind({ ...groupValues(runs), ...patience(lockMs) })
 }
 
 export type GroupName = 'runs' | 'labels' | 'events'

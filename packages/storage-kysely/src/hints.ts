@@ -4,7 +4,10 @@ import type { Notifications } from './drivers/hooks'
 import type { SqlContext } from './statement'
 import type { Watchers } from './watch'
 
-/** How long hints gather after one was sent at once: a process sends some twenty notifications a second at most. */
+/**
+ * How long hints gather after one was sent at once: a process sends some twenty notifications a second at most, and as many
+ * more where urgent ones come between those of what has changed.
+ */
 const GATHER_MS = 50
 /** Postgres takes less than 8,000 bytes. */
 const RUNS_PER_NOTIFICATION = 200
@@ -101,7 +104,7 @@ export class HintRelay {
     const isWaiting = this.#gathering !== undefined || this.#isSending
     clearTimeout(this.#gathering)
     this.#gathering = undefined
-    if (isWaiting && (this.#isDue || this.#cancels.size > 0)) await this.#send()
+    while (isWaiting && (this.#isDue || this.#cancels.size > 0)) await this.#send()
     await this.#stop?.()
     await this.#resting
   }
@@ -126,7 +129,7 @@ export class HintRelay {
   #receive(payload: string): void {
     const message = parse(payload)
     if (message === null || message.from === this.#id) return
-    if (message.due) this.#params.watchers.tell({ kind: 'runs' })
+    if (message.due) this.#params.watchers.tell({ kind: 'runs', isFromElsewhere: true })
     for (const runId of message.runs) this.#params.watchers.tell({ kind: 'run', runId })
     for (const runId of message.cancels) this.#params.watchers.tell({ kind: 'cancel', runId })
   }

@@ -31,7 +31,7 @@ export function createRefusingEnqueue(context: SqlContext): RefusingEnqueue {
       }),
     )
     const keys = { runs: JSON.stringify(wanted) }
-    const [, rows = []] = await target.write([bindGroup(create, runs), settle.bind(keys)])
+    const [, rows = []] = await target.write([bindGroup(create, runs, target), settle.bind(keys)])
     const conflict = rows.find((row) => row['isConflict'] === true)
     if (conflict !== undefined) {
       const [run, holder] = [runs[Number(conflict['n'])] as NewRun, toRun(conflict)]

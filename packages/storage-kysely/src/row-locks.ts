@@ -74,8 +74,9 @@ export function lockTerms(waiting: Waiting, p: (name: PatienceName) => Sql): Loc
   return waiting === 'briefly' ? { waiting, patience: p('patience') } : { waiting }
 }
 
-export function patience(ms: number): Readonly<Record<PatienceName, string>> {
-  return { patience: `${ms}ms` }
+/** Without any, the session or the transaction says. */
+export function patience(ms: number | undefined): Readonly<Record<PatienceName, string>> {
+  return { patience: ms === undefined ? '' : `${ms}ms` }
 }
 
 /** What the guards of a holder read, and what its writes build upon. */

@@ -41,6 +41,35 @@ async function openBoth(place: Place) {
 const SAMPLES = scaled({ quick: 40, full: 400 })
 
 describe('two instances on one Postgres', () => {
+  it('a run of the other is begun while a trigger of its own waits for a held key', async () => {
+    const place = await newPlace()
+    const { api, worker, greet, isDone } = await openBoth(place)
+    const held = api.defineJob({ name: 'held', input: z.object({}) }, () => {})
+    const keyed = worker.defineJob({ name: 'held', input: z.object({}) }, () => {})
+    worker.pauseJob('held')
+    const { id } = await held.trigger({})
+    const somebody = await newSession(place.url)
+    await somebody.query('begin')
+    await somebody.query(`update durably_runs set idempotency_key = 'taken' where id = $1`, [id])
+    const waiting = keyed.trigger({}, { idempotencyKey: 'taken' })
+    let isWaiting = true
+    const settled = waiting
+      .catch(() => {})
+      .finally(() => {
+        isWaiting = false
+      })
+    await expect
+      .poll(() =>
+        place.query(`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%durably_runs%'`),
+      )
+      .toHaveLength(1)
+    const other = await greet.trigger({ who: 'ada' })
+    await isDone(other.id)
+    expect(isWaiting).toBe(true)
+    await somebody.query('rollback')
+    await settled
+  })
+
   it('a trigger in one begins in the other within milliseconds', async () => {
     const { greet, worker, isDone } = await openBoth(await newPlace())
     let begunAt = 0

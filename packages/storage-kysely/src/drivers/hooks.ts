@@ -8,10 +8,13 @@ export type Durability = 'safe' | 'fast'
 export type Rows = readonly Readonly<Record<string, unknown>>[]
 
 /**
- * Who sends: an `owner` keeps runs going and waits for nobody for long, a `caller` may wait for what others hold, and a
- * `reader` for a long answer.
+ * Who sends: an `owner` keeps runs going and waits for nobody for long, a `caller` may wait for what others hold, try after
+ * try, and a `reader` for a long answer.
  */
 export type Sender = 'owner' | 'caller' | 'reader'
+
+/** How long one try of a caller waits for a lock. */
+export const CALLERS_LOCK_MS = 100
 
 /** What a bare Kysely dialect hides and durably can use. Every hook is optional. */
 export interface DialectHooks {

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { connectionHeld } from '../connection-lock'
 import { noteOfConnecting } from '../driver-errors'
 import { CallerPlaces } from './caller-places'
-import type { Rows, Sender } from './hooks'
+import { CALLERS_LOCK_MS, type Rows, type Sender } from './hooks'
 import { keepAwake } from './keep-awake'
 import { asSent, beginOf, learnSession, needsTransaction } from './postgres-session'
 import { explainedEnd, explainedPooler, explainedStart, isMixedUp } from './connection-trouble'
@@ -42,12 +42,6 @@ const placesOf = new WeakMap<pg.Pool, CallerPlaces>()
 /** What `pg` takes for a pool that does not say. */
 const DEFAULT_MAX = 10
 
-/** How long a statement of the own pool waits for a lock without being told. */
-export const LOCK_TIMEOUT_MS = 5000
-
-/** What a moment before the end of somebody's patience is no matter. */
-const SLACK_MS = 100
-
 /** The connections through which durably sends its own statements. */
 export class PostgresPool {
   readonly #pool: pg.Pool
@@ -82,26 +76,27 @@ export class PostgresPool {
   async send(queries: readonly CompiledQuery[], waitMs: number, sender: Sender): Promise<readonly Rows[]> {
     const deadline = performance.now() + waitMs
     const left = () => Math.max(Math.ceil(deadline - performance.now()), 1)
-    if (sender === 'owner') return this.#sendWithin(queries, left)
+    if (sender === 'owner') return this.#sendWithin(queries, left, left)
     const giveBack = await this.#places.take(sender, waitMs)
     try {
-      return await this.#sendWithin(queries, left)
+      return await this.#sendWithin(queries, left, () => Math.min(left(), CALLERS_LOCK_MS))
     } finally {
       giveBack()
     }
   }
 
-  async #sendWithin(queries: readonly CompiledQuery[], left: () => number): Promise<readonly Rows[]> {
+  async #sendWithin(
+    queries: readonly CompiledQuery[],
+    left: () => number,
+    lockMs: () => number,
+  ): Promise<readonly Rows[]> {
     const client = await this.#checkOut(left())
     let broken: unknown
     try {
       await learnSession(client)
       if (this.#prepare) await this.#renewPlans(client)
-      const lockMs = left()
-      // Who has waited for a connection must not wait for a lock as long again. A statement alone cannot be told so.
-      const isPatient = lockMs > LOCK_TIMEOUT_MS - SLACK_MS
-      const isAlone = queries.length === 1 && isPatient && !needsTransaction(client, queries[0]?.sql ?? '')
-      return await (isAlone ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries, lockMs))
+      const isAlone = queries.length === 1 && !needsTransaction(client, queries[0]?.sql ?? '')
+      return await (isAlone ? this.#sendEach(client, queries) : this.#sendAtomically(client, queries, lockMs()))
     } catch (error) {
       if (isBroken(error)) broken = error
       if (isDemoted(error)) this.#leave(client, error)

@@ -124,8 +124,9 @@ export class Session {
 
 /** A turn of somebody else takes longer than a commit waits, and it is the waiting that is looked at. */
 function waitingLong(text: string): string {
-  return text.replace(
-    /set_config\('lock_timeout', (\S+), true\)/,
+  const told = text.replace(/set local lock_timeout = \d+/, "set local lock_timeout = '1min'")
+  return told.replace(
+    /set_config\('lock_timeout', (.+?), true\)/,
     "set_config('lock_timeout', coalesce('1min', $1), true)",
   )
 }
