@@ -1,4 +1,4 @@
-import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
+import { askThen, reportTrouble, troubleDelayMs, type Engine, type Heard } from './engine'
 import { ClosedError, isRejection, StorageError } from './errors'
 import type { CommitAnswer, RunCommit } from './storage'
 
@@ -13,10 +13,11 @@ const TRIES_TO_REPORT = 5
 /** What is aside may wait for somebody else at every try: no list is behind all the others. */
 const LISTS_ASIDE = 3
 
+const SOON = Promise.resolve()
+
 interface Waiting {
   readonly commit: RunCommit
-  readonly resolve: (answer: CommitAnswer) => void
-  readonly reject: (error: unknown) => void
+  readonly heard: Heard<CommitAnswer>
   tries: number
 }
 
@@ -44,12 +45,12 @@ export class CommitLine {
   }
 
   /**
-   * Resolves with the storage's answer, however long the storage is away: what is sent is sent again, under the same
-   * `commitNo`, until there is one. Rejects only when the storage says that it will never take this write, or was
-   * closed, or when the line is closed.
+   * Hears the storage's answer, however long the storage is away: what is sent is sent again, under the same `commitNo`,
+   * until there is one. Fails only when the storage says that it will never take this write, or was closed, or when the
+   * line is closed.
    */
-  send(commit: RunCommit): Promise<CommitAnswer> {
-    return new Promise((resolve, reject) => this.#enter(this.#laneOf(commit), { commit, resolve, reject, tries: 0 }))
+  send(commit: RunCommit, heard: Heard<CommitAnswer>): void {
+    this.#enter(this.#laneOf(commit), { commit, heard, tries: 0 })
   }
 
   close(): void {
@@ -62,42 +63,63 @@ export class CommitLine {
 
   #enter(lane: Lane, waiting: Waiting): void {
     if (this.#closed) {
-      waiting.reject(new ClosedError())
+      waiting.heard.fail(new ClosedError())
       return
     }
     lane.gathered.push(waiting)
-    if (lane.writing < lane.most) void this.#write(lane)
-  }
-
-  async #write(lane: Lane): Promise<void> {
+    if (lane.writing === lane.most) return
     lane.writing += 1
-    while (lane.gathered.length > 0) {
-      await this.#engine.breathe()
-      await this.#deliver(lane.gathered.splice(0, countForOneList(lane.gathered)))
-    }
-    lane.writing -= 1
+    // Who is about to send comes along.
+    void SOON.then(() => this.#write(lane))
   }
 
-  async #deliver(list: readonly Waiting[]): Promise<void> {
-    if (list.length === 0) return
-    try {
-      const commits = list.map((waiting) => waiting.commit)
-      const answers = await ask(this.#engine, (storage) => storage.commit(commits))
-      const held = list.filter((waiting, index) => this.#isHeld(waiting, answers[index]))
-      this.#setAside(held)
-    } catch (error) {
-      // One commit may be what the storage chokes on, or what it waits for: the others must not suffer for it.
-      if (list.length === 1) for (const waiting of list) this.#tryAgain(waiting, error)
-      else if (isBusy(error)) for (const waiting of list) void this.#deliver([waiting])
-      else for (const waiting of list) await this.#deliver([waiting])
+  #write(lane: Lane): void {
+    const turning = this.#engine.breathe()
+    if (turning === undefined) this.#writeNow(lane)
+    else void turning.then(() => this.#writeNow(lane))
+  }
+
+  #writeNow(lane: Lane): void {
+    const list = lane.gathered.splice(0, countForOneList(lane.gathered))
+    if (list.length === 0) lane.writing -= 1
+    else this.#deliver(list, () => this.#write(lane))
+  }
+
+  #deliver(list: readonly Waiting[], next: () => void): void {
+    const commits = list.map((waiting) => waiting.commit)
+    askThen(this.#engine, (storage) => storage.commit(commits), {
+      answer: (answers) => {
+        this.#setAside(list.filter((waiting, index) => this.#isHeld(waiting, answers[index])))
+        next()
+      },
+      fail: (error) => this.#divide(list, error, next),
+    })
+  }
+
+  /** One commit may be what the storage chokes on, or what it waits for: the others must not suffer for it. */
+  #divide(list: readonly Waiting[], error: unknown, next: () => void): void {
+    if (list.length > 1 && !isBusy(error)) {
+      this.#deliverEach(list, next)
+      return
     }
+    for (const waiting of list) {
+      if (list.length === 1) this.#tryAgain(waiting, error)
+      else this.#deliver([waiting], () => {})
+    }
+    next()
+  }
+
+  /** One after the other. */
+  #deliverEach([first, ...others]: readonly Waiting[], next: () => void): void {
+    if (first === undefined) next()
+    else this.#deliver([first], () => this.#deliverEach(others, next))
   }
 
   /** Whether it is to be tried again aside. Anything else is settled here. */
   #isHeld(waiting: Waiting, given: CommitAnswer | undefined): boolean {
     if (given === undefined) this.#tryAgain(waiting, noAnswer(waiting))
     else if (!given.kept && given.isBusy === true) return true
-    else waiting.resolve(given)
+    else waiting.heard.answer(given)
     return false
   }
 
@@ -113,15 +135,15 @@ export class CommitLine {
   }
 
   #alone(waiting: Waiting): void {
-    if (this.#closed) waiting.reject(new ClosedError())
-    else void this.#deliver([waiting])
+    if (this.#closed) waiting.heard.fail(new ClosedError())
+    else this.#deliver([waiting], () => {})
   }
 
   #tryAgain(waiting: Waiting, error: unknown): void {
     // What is still in flight when the application closes the storage is nobody's trouble.
     if (!this.#closed || !isClosed(error)) reportTrouble(this.#engine, error, 'commit')
     if (isFinal(error)) {
-      waiting.reject(error)
+      waiting.heard.fail(error)
       return
     }
     waiting.tries += 1

@@ -78,26 +78,46 @@ export function announceTrouble(engine: Engine, thrown: unknown, during: string)
   engine.reportError(thrown, during)
 }
 
+/** What becomes of a call. One of them is called, once. */
+export interface Heard<T> {
+  readonly answer: (answer: T) => void
+  readonly fail: (error: unknown) => void
+}
+
 /**
  * A call of the worker to its storage. One that never answers (a connection that is half open) would stop everything
  * behind it; after a third of the lease it counts as failed. All of these calls may be repeated, whatever became of them.
  */
-export async function ask<T>(engine: Engine, call: (storage: Storage) => Promise<T>): Promise<T> {
+export function askThen<T>(engine: Engine, call: (storage: Storage) => Promise<T>, { answer, fail }: Heard<T>): void {
   const patienceMs = Math.round(engine.options.leaseMs / 3)
-  const answered = call(engine.storage)
-  let callOff: () => void = () => {}
-  const silence = new Promise<never>((_resolve, reject) => {
-    const giveUp = () =>
-      reject(new StorageError('STORAGE_UNAVAILABLE', `The database did not answer within ${patienceMs} ms.`))
-    callOff = engine.patience(patienceMs, giveUp)
-  })
-  try {
-    const answer = await Promise.race([answered, silence])
-    engine.trouble = null
-    return answer
-  } finally {
+  let isOpen = true
+  const settle = () => {
     callOff()
+    const isFirst = isOpen
+    isOpen = false
+    return isFirst
   }
+  const callOff = engine.patience(patienceMs, () => {
+    const silence = `The database did not answer within ${patienceMs} ms.`
+    if (settle()) fail(new StorageError('STORAGE_UNAVAILABLE', silence))
+  })
+  const onAnswer = (given: T) => {
+    if (!settle()) return
+    engine.trouble = null
+    answer(given)
+  }
+  const onFailure = (error: unknown) => {
+    if (settle()) fail(error)
+  }
+  try {
+    call(engine.storage).then(onAnswer, onFailure)
+  } catch (error) {
+    onFailure(error)
+  }
+}
+
+export function ask<T>(engine: Engine, call: (storage: Storage) => Promise<T>): Promise<T> {
+  return new Promise((answer, fail) => askThen(engine, call, { answer, fail }))
 }
 
 interface PatientCall<T> {

@@ -396,7 +396,8 @@ describe('many children by ctx.trigger and ctx.wait', () => {
     for (let round = 0; round < 1000 && (await now()).status !== 'completed'; round++) await quiet()
     expect(await now()).toMatchObject({ status: 'completed', output: count })
     expect(runsRead / 100).toBeLessThan(bench.clock.monotonic() / 10)
-    expect(passes).toBeLessThanOrEqual(count / 100)
+    // The first one goes on until its children are created, beside those that end.
+    expect(passes).toBeLessThanOrEqual(1 + count / 100)
   })
 
   it('are heard of soon, however long their parent has been going on', async () => {

@@ -69,10 +69,19 @@ export class RunWriter {
     this.#params = params
   }
 
-  commitStep({ writes, event, ...rest }: StepCommit): Promise<StepAnswer> {
+  /** `answer` is called once. */
+  commitStep(step: StepCommit, answer: (answer: StepAnswer) => void): void {
+    const { writes, event, children, consumedSignals, currentStepIndex, hasProgressed } = step
     const refusal = this.#holes.refusalIn(writes)
-    if (refusal !== undefined) return Promise.resolve({ kept: false, refusal })
-    return this.#commitNow({ ...rest, steps: writes, event: this.#stored(event) })
+    if (refusal !== undefined) answer({ kept: false, refusal })
+    // What an abandoned body hands in after the end of its execution comes too late.
+    else if (this.#isClosed()) answer({ kept: false })
+    else {
+      const stored = this.#stored(event)
+      const own = { children, consumedSignals, currentStepIndex, hasProgressed }
+      this.#pieces.push({ ...own, steps: writes, event: stored, resolve: answer })
+      this.#flush()
+    }
   }
 
   /** An outcome that was refused may be followed by another one. */
@@ -157,15 +166,6 @@ export class RunWriter {
     return event !== null && this.#params.engine.plugins.recordsEvent(event.type) ? event : null
   }
 
-  #commitNow(piece: Piece): Promise<StepAnswer> {
-    // What an abandoned body hands in after the end of its execution comes too late.
-    if (this.#isClosed()) return Promise.resolve({ kept: false })
-    return new Promise((resolve) => {
-      this.#pieces.push({ ...piece, resolve })
-      this.#flush()
-    })
-  }
-
   #flushWithin(ms: number): void {
     const { clock } = this.#params.engine.environment
     const dueAt = clock.monotonic() + ms
@@ -181,10 +181,10 @@ export class RunWriter {
     const parcel = this.#takeParcel()
     const sentAt = this.#params.engine.environment.clock.monotonic()
     this.#inFlight = true
-    this.#params.line
-      .send(this.#toCommit(parcel))
-      .then((answer) => this.#onAnswer(parcel, answer, sentAt))
-      .catch((error: unknown) => this.#onRejected(parcel, error))
+    this.#params.line.send(this.#toCommit(parcel), {
+      answer: (answer) => this.#onAnswer(parcel, answer, sentAt),
+      fail: (error) => this.#onRejected(parcel, error),
+    })
   }
 
   #hasSomething(): boolean {
@@ -277,7 +277,10 @@ export class RunWriter {
   async #settleNumber(parcel: Parcel, commit: RunCommit): Promise<CommitAnswer> {
     const sentAt = this.#params.engine.environment.clock.monotonic()
     try {
-      const answer = await this.#params.line.send({ ...commit, ...contentsOf(NOTHING) })
+      const empty: RunCommit = { ...commit, ...contentsOf(NOTHING) }
+      const answer = await new Promise<CommitAnswer>((resolve, fail) =>
+        this.#params.line.send(empty, { answer: resolve, fail }),
+      )
       // It may tell of a cancel, before the transaction is begun again.
       this.#params.onAnswer(answer, sentAt)
       return answer

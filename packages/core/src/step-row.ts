@@ -1,3 +1,4 @@
+import type { Heard } from './engine'
 import type { EventInput } from './events'
 import type { StepCommit } from './step-commit'
 import type { RecordedStep, StepScope } from './step-scope'
@@ -76,12 +77,29 @@ export function rowOf(row: StepRow, status: StepStatus, result: RowResult): Reco
 }
 
 /** Writes the call's row, or throws when the lease is lost (the execution is interrupted by then) or the storage refuses. */
-export async function commitRow(row: StepRow, status: StepStatus, result: RowResult = {}) {
+export function commitRow(row: StepRow, status: StepStatus, result: RowResult = {}): Promise<CommittedRow> {
+  return new Promise((answer, fail) => commitRowThen(row, { ...result, status }, { answer, fail }))
+}
+
+/** A row that was kept. */
+export interface CommittedRow {
+  readonly row: RecordedStep
+  /** Of its event. */
+  readonly seq: number | undefined
+  readonly children: readonly string[]
+}
+
+export function commitRowThen(
+  row: StepRow,
+  { status, ...result }: RowResult & { readonly status: StepStatus },
+  { answer, fail }: Heard<CommittedRow>,
+): void {
   const { scope } = row
   const { recorded, commit } = toStepCommit(row, status, result)
-  const answer = await scope.writer.commitStep(commit)
-  if (!answer.kept) throw answer.refusal ?? scope.interruption.cause()
-  return { row: recorded, seq: answer.eventSeq, children: answer.children }
+  scope.writer.commitStep(commit, (given) => {
+    if (given.kept) answer({ row: recorded, seq: given.eventSeq, children: given.children })
+    else fail(given.refusal ?? scope.interruption.cause())
+  })
 }
 
 /** The call's row, and what the writer needs to store it. */
