@@ -1,7 +1,7 @@
 import { takeCallSite } from './call-site'
 import { DuplicateStepError, InvalidOptionError, NestedStepError } from './errors'
 import { refuseBadText } from './option-values'
-import type { Pass } from './open-calls'
+import type { Pass, Settle } from './open-calls'
 import type { StepScope } from './step-scope'
 import type { StepKind } from './storage'
 
@@ -26,10 +26,18 @@ export function orRefused<Call extends CtxCall, T>(call: Call, perform: (call: C
 }
 
 /** Every call of `ctx` that has a name: takes the name or throws, and is open until it has settled. */
-export function openCall<T>(
+export function openCall<T>(call: CtxCall, kind: StepKind, perform: (index: number) => Promise<T>): Promise<T> {
+  return openCallThen<T>(call, kind, (index) => {
+    const work = perform(index)
+    return ({ succeed, fail }) => void work.then(succeed, fail)
+  })
+}
+
+/** For a call that needs no promise of its own between its beginning and its end. */
+export function openCallThen<T>(
   { scope, pass, name, calledAt }: CtxCall,
   kind: StepKind,
-  perform: (index: number) => Promise<T>,
+  beginning: (index: number) => (settle: Settle<T>) => void,
 ): Promise<T> {
   const { calls } = scope
   if (scope.interruption.reason() !== null) return calls.openTooLate({ name, pass })
@@ -40,7 +48,7 @@ export function openCall<T>(
     scope.park(describeMix(name, known.kind, kind))
     return new Promise<never>(() => {})
   }
-  if (open === undefined) return calls.open({ name, index, kind, pass, work: perform(index) })
+  if (open === undefined) return calls.open({ name, index, kind, pass, begin: beginning(index) })
   scope.suspension.check()
   return open.call as Promise<T>
 }

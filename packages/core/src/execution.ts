@@ -359,7 +359,7 @@ async function unawaitedSettled(scope: StepScope): Promise<void> {
       scope.writer.ride(event)
       engine.events.emit(event)
     }
-    await Promise.all(open.map(({ work }) => work))
+    await Promise.all(open.map((call) => calls.resultOf(call)))
   }
 }
 

@@ -15,10 +15,17 @@ export interface MadeCall {
   readonly pass: Pass
 }
 
+/** How a call ends: one of them is called, once. */
+export interface Settle<T = unknown> {
+  readonly succeed: (value: T) => void
+  readonly fail: (error: unknown) => void
+}
+
 export interface NewCall<T> extends MadeCall {
   readonly index: number
   readonly kind: StepKind
-  readonly work: Promise<T>
+  /** Begins the call. It may settle before this returns, and throws nothing. */
+  readonly begin: (settle: Settle<T>) => void
 }
 
 interface Rejectable {
@@ -28,11 +35,18 @@ interface Rejectable {
 }
 
 /** A call of `ctx` that has not settled. */
-export interface OpenCall extends Rejectable, Omit<NewCall<unknown>, 'pass'> {
+export interface OpenCall extends Rejectable {
   readonly key: string | symbol
+  readonly name: string
+  readonly index: number
+  readonly kind: StepKind
   /** What the job has. */
   readonly call: Promise<unknown>
   isDone: boolean
+  /** Tells what it came to, before the job may hear of it. */
+  tell: ((settle: Settle) => void) | null
+  /** Who else waits for that. */
+  readonly waiting: Settle[]
 }
 
 /** For bodies that heed their signal, so that calls reject in their order. */
@@ -106,27 +120,44 @@ export class OpenCalls {
     return this.#add(call.name, call)
   }
 
+  /** What it comes to, whether the job hears of it or not. */
+  resultOf(open: OpenCall): Promise<unknown> {
+    return new Promise((succeed, fail) => {
+      if (open.tell === null) open.waiting.push({ succeed, fail })
+      else open.tell({ succeed, fail })
+    })
+  }
+
   /** A call that must not be, and may come again under the same name. */
   refuse(error: unknown, { name, pass }: MadeCall): Promise<never> {
     if (this.#interruption.reason() !== null) return this.openTooLate({ name, pass })
-    return this.#add(Symbol(), { name, pass, index: -1, kind: 'sleep', work: Promise.reject(error) })
+    return this.#add(Symbol(), { name, pass, index: -1, kind: 'sleep', begin: ({ fail }) => fail(error) })
   }
 
-  #add<T>(key: string | symbol, { name, index, kind, pass, work }: NewCall<T>): Promise<T> {
+  #add<T>(key: string | symbol, { name, index, kind, pass, begin }: NewCall<T>): Promise<T> {
     let resolve: (value: T) => void = () => {}
-    let reject: (error: unknown) => void = () => {}
-    const call = handled(
-      new Promise<T>((resolveWith, rejectWith) => {
-        resolve = resolveWith
-        reject = rejectWith
-      }),
-    )
-    const open: OpenCall = { key, name, index, kind, passes: [pass], work, call, reject, isDone: false }
+    let rejectWith: (error: unknown) => void = () => {}
+    const call = new Promise<T>((resolveWith, reject) => {
+      resolve = resolveWith
+      rejectWith = reject
+    })
+    const reject = (error: unknown) => {
+      void handled(call)
+      rejectWith(error)
+    }
+    const own = { key, name, index, kind, call, reject }
+    const open: OpenCall = { ...own, passes: [pass], isDone: false, tell: null, waiting: [] }
     this.#open.set(key, open)
-    work.then(
-      (value) => this.#settle(open, () => resolve(value)),
-      (error: unknown) => this.#fail(open, () => reject(error)),
-    )
+    begin({
+      succeed: (value) => {
+        tellAll(open, ({ succeed }) => succeed(value))
+        this.#settle(open, () => resolve(value))
+      },
+      fail: (error) => {
+        tellAll(open, ({ fail }) => fail(error))
+        void this.#fail(open, () => reject(error))
+      },
+    })
     // It may have begun with a wait, before it could be counted among the calls.
     this.#listeners.onChange()
     return call
@@ -169,7 +200,7 @@ export class OpenCalls {
   }
 
   async stepsDone(): Promise<void> {
-    await Promise.allSettled(this.steps().map(({ work }) => work))
+    await Promise.allSettled(this.steps().map((open) => this.resultOf(open)))
   }
 
   /** Nothing settles any more. */
@@ -232,6 +263,11 @@ export class OpenCalls {
       this.#reject()
     })
   }
+}
+
+function tellAll(open: OpenCall, tell: (settle: Settle) => void): void {
+  open.tell = tell
+  for (const settle of open.waiting) tell(settle)
 }
 
 /** What nobody awaits must not end the process when it fails; somebody else is told. */

@@ -100,6 +100,7 @@ export interface Plugins {
   /** Any event at all. */
   recordsEvents(): boolean
   aroundRun(run: RunInfo, body: () => Promise<unknown>): Promise<unknown>
+  wrapsSteps(): boolean
   aroundStep(step: StepInfo, body: () => Promise<unknown>): Promise<unknown>
 }
 
@@ -127,6 +128,7 @@ export function createPlugins(): Plugins {
         const around = plugin.aroundRun?.bind(plugin)
         return around === undefined ? next : () => around(run, mayBeDropped(next))
       }, body)(),
+    wrapsSteps: () => plugins.some((plugin) => plugin.aroundStep !== undefined),
     aroundStep: (step, body) =>
       plugins.reduceRight((next, plugin) => {
         const around = plugin.aroundStep?.bind(plugin)

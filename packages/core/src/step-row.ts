@@ -43,7 +43,7 @@ export const NO_ATTEMPT = 0
 
 export interface RowResult {
   readonly attempt?: number
-  readonly event?: EventInput
+  readonly event?: EventInput | null
   readonly output?: Json | null
   /** Default: the one that the row has. */
   readonly checkpoint?: Json | null
@@ -129,10 +129,11 @@ export function startedWrite(row: StepRow): StepWrite {
 }
 
 function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {
-  const { dueAt: _dueAt, isDue: _isDue, ...columns } = recorded
+  const { id, kind, status, attempt, output, error, errorDetail, checkpoint } = recorded
   const { name, index, waitName } = row
-  const durationMs = recorded.status === 'waiting' ? 0 : elapsedMs(row)
-  return { ...columns, name, index, durationMs, due, waitName, child }
+  const durationMs = status === 'waiting' ? 0 : elapsedMs(row)
+  const result = { output, error, errorDetail, checkpoint }
+  return { id, name, index, kind, status, attempt, ...result, durationMs, due, waitName, child }
 }
 
 /** What is left of a wait, by the storage's own time at the claim; rather a little more than less. */

@@ -1,12 +1,13 @@
-import { openCall, type CtxCall } from './ctx-call'
+import { openCallThen, type CtxCall } from './ctx-call'
 import { isWatched } from './engine'
 import { describeError, describeFailure } from './describe-error'
 import { InterruptedError, InvalidOptionError, isRejection, TimeoutError } from './errors'
 import type { EventInput } from './events'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
+import type { Settle } from './open-calls'
 import { requireRetryPolicy, retryDelayMs, type RetryPolicy } from './retry'
 import { countFailure, recordFailure, replayFailure } from './step-failure'
-import { checkpointOf, commitRow, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, rowOf } from './step-row'
+import { checkpointOf, commitRow, commitRowThen, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, rowOf } from './step-row'
 import type { RecordedStep } from './step-scope'
 import { toolsFor, type OpenStep, type StepTools } from './step-tools'
 import type { Json, StepKind } from './storage'
@@ -40,7 +41,8 @@ export interface StepCall extends OpenStep {
 /** A row that was kept, and what is told of it. */
 export interface StoredResult {
   readonly row: RecordedStep
-  readonly event: EventInput
+  /** `null`: nobody would see it. */
+  readonly event: EventInput | null
   readonly seq: number | undefined
 }
 
@@ -50,30 +52,54 @@ export interface RunStepParams extends CtxCall {
   readonly perform: StepCall['perform']
 }
 
-/** The recorded value, or the body's once it is recorded. */
+/** The recorded value, or the body's once it is recorded. Between a body and its commit there is no promise but the body's. */
 export function runStep<T>(params: RunStepParams): Promise<T> {
   requireStepOptions(params.name, params.options)
-  return openCall(params, params.kind, (index) => replayOrRun(params, index)) as Promise<T>
+  return openCallThen<unknown>(params, params.kind, (index) => (settle) => {
+    try {
+      replayOrRun(params, index, settle)
+    } catch (error) {
+      settle.fail(error)
+    }
+  }) as Promise<T>
 }
 
-async function replayOrRun(params: RunStepParams, index: number): Promise<unknown> {
+function replayOrRun(params: RunStepParams, index: number, settle: Settle): void {
   const { scope, name, options, kind, perform } = params
   const before = scope.recorded.get(name)
-  if (before?.status === 'completed') return decodeValue(before.output)
+  if (before?.status === 'completed') {
+    settle.succeed(decodeValue(before.output))
+    return
+  }
   const isOnce = options.once === true
   replayFailure(scope, name, isOnce)
   const row = newRow({ scope, name, index, kind, before })
   const checkpoint = row.checkpoint ?? checkpointOf(scope.failed.get(name), kind)
   const call: StepCall = { ...row, options, perform, checkpoint, isOpen: true, stored: null }
   const isLost = isOnce && before?.status === 'started'
-  if (isLost) return recordFailure(call, { error: new InterruptedError(name), isFinal: true })
-  return runWhenDue(call, before)
+  if (isLost) follow(recordFailure(call, { error: new InterruptedError(name), isFinal: true }), settle)
+  // A try that waits for its time was recorded with the one that failed before it.
+  else if (before?.status === 'waiting' && !before.isDue) runLater(call, leftMs(scope, before.dueAt), settle)
+  else runBody(call, settle)
 }
 
-/** A try that waits for its time was recorded with the one that failed before it. */
-async function runWhenDue(call: StepCall, before: RecordedStep | undefined): Promise<unknown> {
-  if (before?.status === 'waiting' && !before.isDue) await untilDue(call, leftMs(call.scope, before.dueAt))
-  return runBody(call)
+function follow(work: Promise<unknown>, { succeed, fail }: Settle): void {
+  work.then(succeed, fail)
+}
+
+function runLater(call: StepCall, dueInMs: number, settle: Settle): void {
+  follow(
+    untilDue(call, dueInMs).then(() => runBodyAfter({ ...call, startedAt: now(call) })),
+    settle,
+  )
+}
+
+function runBodyAfter(call: StepCall): Promise<unknown> {
+  return new Promise((succeed, fail) => runBody(call, { succeed, fail }))
+}
+
+function now({ scope }: StepCall): number {
+  return scope.engine.environment.clock.monotonic()
 }
 
 /** Time alone ends this wait. */
@@ -82,36 +108,90 @@ async function untilDue({ scope, name }: StepCall, dueInMs: number): Promise<voi
   if (scope.interruption.reason() !== null) throw scope.interruption.cause()
 }
 
-async function runBody(call: StepCall): Promise<unknown> {
-  const { scope, name } = call
-  const start: EventInput = { type: 'step:start', ...idsOf(call) }
-  scope.writer.ride(start)
-  if (call.options.once === true) await commitStart(call)
-  scope.engine.events.emit(start)
-  let output: Json | null = null
-  let failure: { readonly error: unknown } | null = null
-  try {
-    const info = { ...idsOf(call), signal: scope.interruption.signal }
-    const next = async () => {
-      // A plugin may have taken its time.
-      if (scope.interruption.reason() !== null) throw scope.interruption.cause()
-      return withinTimeout(call)
-    }
-    const value = await scope.engine.bodyScope.run({ scope, stepName: name }, () =>
-      scope.engine.plugins.aroundStep(info, next),
+function runBody(call: StepCall, settle: Settle): void {
+  const { engine, writer } = call.scope
+  const isTold = isWatched(engine, 'step:start')
+  const start: EventInput | null = isTold ? { type: 'step:start', ...idsOf(call) } : null
+  if (start !== null) writer.ride(start)
+  if (call.options.once === true) {
+    follow(
+      commitStart(call).then(() => {
+        if (start !== null) engine.events.emit(start)
+        return new Promise((succeed, fail) => performBody(call, { succeed, fail }))
+      }),
+      settle,
     )
-    output = encodeValue(value, `The output of step "${name}"`)
-  } catch (error) {
-    failure = { error }
+    return
   }
+  if (start !== null) engine.events.emit(start)
+  performBody(call, settle)
+}
+
+function performBody(call: StepCall, settle: Settle): void {
+  const { scope, name } = call
+  let value: unknown
+  try {
+    value = scope.engine.bodyScope.run({ scope, stepName: name }, () => aroundBody(call))
+  } catch (error) {
+    bodyEnded(call, { error }, settle)
+    return
+  }
+  if (isThenable(value)) {
+    value.then(
+      (given) => bodyEnded(call, { value: given }, settle),
+      (error: unknown) => bodyEnded(call, { error }, settle),
+    )
+  } else bodyEnded(call, { value }, settle)
+}
+
+/** With the plugins around it, which are few: what they need is made for them alone. */
+function aroundBody(call: StepCall): unknown {
+  const { scope } = call
+  const next = () => {
+    // A plugin may have taken its time.
+    if (scope.interruption.reason() !== null) throw scope.interruption.cause()
+    return withinTimeout(call)
+  }
+  if (!scope.engine.plugins.wrapsSteps()) return next()
+  const info = { ...idsOf(call), signal: scope.interruption.signal }
+  return scope.engine.plugins.aroundStep(info, async () => next())
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return false
+  return typeof (value as Partial<Promise<unknown>>).then === 'function'
+}
+
+type Ended = { readonly value: unknown } | { readonly error: unknown }
+
+function bodyEnded(call: StepCall, ended: Ended, settle: Settle): void {
   call.isOpen = false
   // What was stored together with other things stays, whatever a plugin made of it.
-  const stored = call.stored === null ? null : await call.stored
-  if (stored !== null) return announceSuccess(call, stored)
-  if (failure === null) return recordSuccess(call, output)
+  if (call.stored === null) keepResult(call, ended, settle)
+  else
+    follow(
+      call.stored.then((stored) => {
+        if (stored !== null) return announceSuccess(call, stored)
+        return new Promise((succeed, fail) => keepResult(call, ended, { succeed, fail }))
+      }),
+      settle,
+    )
+}
+
+function keepResult(call: StepCall, ended: Ended, settle: Settle): void {
+  const encoded = 'error' in ended ? ended : encodeOutput(call, ended.value)
+  if (!('error' in encoded)) recordSuccess(call, encoded.output, settle)
   // An aborted body is expected to throw. That is not an error of the job.
-  if (scope.interruption.reason() !== null) throw failure.error
-  return failOrTryAgain(call, failure.error)
+  else if (call.scope.interruption.reason() !== null) settle.fail(encoded.error)
+  else follow(failOrTryAgain(call, encoded.error), settle)
+}
+
+function encodeOutput({ name }: StepCall, value: unknown) {
+  try {
+    return { output: encodeValue(value, `The output of step "${name}"`) }
+  } catch (error) {
+    return { error }
+  }
 }
 
 /** An interruption that comes with the answer to the start: the body never ran, so the start must not count as one. */
@@ -124,34 +204,39 @@ async function commitStart(call: StepCall): Promise<void> {
   throw interruption.cause()
 }
 
-async function recordSuccess(call: StepCall, output: Json | null): Promise<unknown> {
+function recordSuccess(call: StepCall, output: Json | null, settle: Settle): void {
   const event = completion(call, output)
-  try {
-    const { row, seq } = await commitRow(call, 'completed', { event, output })
-    return announceSuccess(call, { row, event, seq })
-  } catch (error) {
-    if (!isRejection(error)) throw error
-    return failOrTryAgain(call, error)
-  }
+  commitRowThen(
+    call,
+    { status: 'completed', event, output },
+    {
+      answer: ({ row, seq }) => settle.succeed(announceSuccess(call, { row, event, seq })),
+      fail: (error) => (isRejection(error) ? follow(failOrTryAgain(call, error), settle) : settle.fail(error)),
+    },
+  )
 }
 
 /** Listeners get a value of their own: what they do to it must not reach the job. */
-export function completion(call: StepCall, output: Json | null): EventInput {
-  const shown = isWatched(call.scope.engine, 'step:complete') ? decodeValue(output) : undefined
-  return { type: 'step:complete', ...idsOf(call), output: shown, duration: elapsedMs(call) }
+export function completion(call: StepCall, output: Json | null): EventInput | null {
+  if (!isWatched(call.scope.engine, 'step:complete')) return null
+  return { type: 'step:complete', ...idsOf(call), output: decodeValue(output), duration: elapsedMs(call) }
 }
 
 function announceSuccess({ scope, name }: StepCall, { row, event, seq }: StoredResult): unknown {
   scope.recorded.set(name, row)
-  scope.engine.events.emit(event, seq)
+  if (event !== null) scope.engine.events.emit(event, seq)
   return decodeValue(row.output)
 }
 
 /** The body's own try, with a signal of its own when it has a limit. */
-async function withinTimeout(call: StepCall): Promise<unknown> {
+function withinTimeout(call: StepCall): unknown {
+  const { interruption } = call.scope
+  return call.options.timeout === undefined ? call.perform(call, toolsFor(call, interruption)) : withinLimit(call)
+}
+
+async function withinLimit(call: StepCall): Promise<unknown> {
   const { scope, name, options } = call
   const { interruption, engine } = scope
-  if (options.timeout === undefined) return call.perform(call, toolsFor(call, interruption.signal))
   const limit = new AbortController()
   const passOn = () => limit.abort(interruption.signal.reason)
   interruption.signal.addEventListener('abort', passOn, { once: true })
@@ -164,7 +249,7 @@ async function withinTimeout(call: StepCall): Promise<unknown> {
     })
   })
   try {
-    return await Promise.race([call.perform(call, toolsFor(call, limit.signal)), timeOver])
+    return await Promise.race([call.perform(call, toolsFor(call, limit)), timeOver])
   } finally {
     callOff()
     interruption.signal.removeEventListener('abort', passOn)
@@ -184,7 +269,7 @@ async function failOrTryAgain(call: StepCall, error: unknown): Promise<unknown> 
   if (delayMs === null) return recordFailure(call, { error, isFinal: options.once === true })
   const next = await recordFailureAndWait(call, error, delayMs)
   await untilDue(next, delayMs)
-  return runBody({ ...next, startedAt: scope.engine.environment.clock.monotonic() })
+  return runBodyAfter({ ...next, startedAt: now(next) })
 }
 
 /** The try that failed, and in the same write the one that waits. */

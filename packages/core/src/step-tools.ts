@@ -38,18 +38,36 @@ export interface OpenStep extends StepRow {
 }
 
 /** What a body gets; valid until it has settled. */
-export function toolsFor(call: OpenStep, signal: AbortSignal): StepTools {
+export function toolsFor(call: OpenStep, aborter: { readonly signal: AbortSignal }): StepTools {
   const { scope, name } = call
-  const inTurn = refusingInTurn(scope)
+  const saved = call.checkpoint
+  let log: StepLog | undefined
+  let saveInTurn: StepTools['save'] | undefined
+  // Most bodies ask for nothing of it.
   return {
-    signal,
+    get signal() {
+      return aborter.signal
+    },
     attempt: (scope.failures.get(name) ?? 0) + 1,
-    checkpoint: decodeValue(call.checkpoint),
-    idempotencyKey: `${scope.run.id}/${inHeader(name)}`,
-    log: scope.logFor(name),
+    checkpoint: decodeValue(saved),
+    get idempotencyKey() {
+      return `${scope.run.id}/${inHeader(name)}`
+    },
+    get log() {
+      log ??= scope.logFor(name)
+      return log
+    },
     progress: scope.progress,
-    save: (checkpoint) => handled(inTurn(save(call, checkpoint))),
+    get save() {
+      saveInTurn ??= saving(call)
+      return saveInTurn
+    },
   }
+}
+
+function saving(call: OpenStep): StepTools['save'] {
+  const inTurn = refusingInTurn(call.scope)
+  return (checkpoint) => handled(inTurn(save(call, checkpoint)))
 }
 
 /**

@@ -257,9 +257,11 @@ describe('a name used twice', () => {
   })
 
   it('does not fail the run when nobody awaits it', async () => {
+    const gate = createGate()
     const { now, events } = await bench.perform((ctx) => {
-      for (let n = 0; n < 4; n++) void ctx.run('same', () => {})
+      for (let n = 0; n < 4; n++) void ctx.run('same', () => gate.opened)
     })
+    gate.open()
     await bench.clock.advance(10)
     expect(await now()).toMatchObject({ status: 'completed' })
     expect(events.filter(({ type }) => type === 'step:unawaited')).toHaveLength(1)

@@ -17,7 +17,7 @@ const CONNECTION_MS = 5000
 interface Written {
   readonly taken: Taken
   readonly row: RecordedStep
-  readonly event: EventInput
+  readonly event: EventInput | null
 }
 
 /** Nothing is stored, for a reason that passes, or for one that may lie with what went with it of others. */
