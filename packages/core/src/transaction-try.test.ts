@@ -35,3 +35,34 @@ it('does not begin a transaction again whose run was found cancelled when its ou
   expect(bodies).toBe(1)
   await bench.close()
 })
+
+it('knows the run that has the key of a child, created with a transaction whose answer was lost', async () => {
+  const bench = createBench()
+  const gate = createGate()
+  const refuse = () => Promise.reject(new Error('Nobody asks for it.'))
+  const transaction: TransactionStorage = {
+    async commitWith(body) {
+      const { commit } = await body({})
+      await bench.storage.commit([commit])
+      throw new StorageError('STORAGE_UNAVAILABLE', 'The connection was cut.')
+    },
+    enqueue: refuse,
+    run: refuse,
+  }
+  const durably = bench.open({ storage: { ...bench.storage, transaction } })
+  const child = durably.defineJob({ name: 'child', input: anything }, () => 'done')
+  const parent = durably.defineJob({ name: 'parent', input: anything }, async (ctx) => {
+    const paid = ctx.transaction('pay', () => gate.opened)
+    const created = await ctx.trigger('create', child, {}, { idempotencyKey: 'known' })
+    await paid
+    return [created.id, await ctx.wait('wait', created)]
+  })
+  const known = await child.trigger({}, { idempotencyKey: 'known' })
+  durably.start()
+  const { id } = await parent.trigger({})
+  await bench.clock.advance(1000)
+  gate.open()
+  await bench.clock.advance(2000)
+  expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: [known.id, 'done'] })
+  await bench.close()
+})

@@ -8,8 +8,8 @@ import { toStepCommit } from './step-row'
 import { completion, type StepCall, type StoredResult } from './step-run'
 import type { RecordedStep, StepScope } from './step-scope'
 import type { AskedTransaction } from './step-transaction'
-import type { RunCommit } from './storage'
-import { encodeValue } from './values'
+import type { RunCommit, StepRecord } from './storage'
+import { decodeValue, encodeValue } from './values'
 
 /** How long a storage waits for a connection before a transaction begins. */
 const CONNECTION_MS = 5000
@@ -133,11 +133,12 @@ export class TransactionTry {
         taken.giveBack({ isNumberUsed: true })
         return 'later'
       }
+      // The commit of nothing has created no runs, but the transaction has.
+      taken.keep({ ...answer, children: childrenIn(taken.commit, steps) })
     } catch (error) {
       taken.drop()
       throw error
     }
-    taken.keep(answer)
     return this.#result()
   }
 
@@ -150,6 +151,12 @@ export class TransactionTry {
     for (const tell of this.#told) tell()
     return { row, event, seq: answer.eventSeq }
   }
+}
+
+/** The run of each step with a child: the one that was created, or the one that has its key. */
+function childrenIn(commit: RunCommit, stored: readonly StepRecord[]): readonly string[] {
+  const outputs = new Map(stored.map(({ id, output }) => [id, output]))
+  return commit.steps.flatMap(({ id, child }) => (child === null ? [] : [String(decodeValue(outputs.get(id) ?? null))]))
 }
 
 /** Nobody waits for the result any more: the execution is over, or a plugin has gone on without it. */

@@ -36,6 +36,8 @@ export interface ModelRun {
   wakesWanted: number
   /** The steps for which it was suspended last. */
   awaits: readonly string[]
+  /** From the suspension on; nothing of it counts for a clock that was set back behind that. */
+  restSince: number
   restUntil: number | null
   lastSignal: number
   readonly alsoAwaitedBy: Set<string>
@@ -87,6 +89,7 @@ export function newModelRun(wanted: NewRun, now: number): ModelRun {
     wakes: 0,
     wakesWanted: 0,
     awaits: [],
+    restSince: 0,
     restUntil: null,
     lastSignal: 0,
     alsoAwaitedBy: new Set(),

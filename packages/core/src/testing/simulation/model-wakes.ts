@@ -15,6 +15,7 @@ export function suspendedUntil(run: ModelRun, { outcome, end, now }: Suspending)
   const { wakesSeen, wakesWanted, restMs } = outcome
   run.wakesWanted = wakesWanted
   run.awaits = outcome.steps
+  run.restSince = now
   run.restUntil = restMs === 0 ? null : now + Math.floor(restMs)
   if (run.wakes === wakesSeen) return end
   return run.lastSignal > wakesSeen ? run.createdAt : wokenAt(run, end, now)
@@ -52,8 +53,9 @@ export function awaitAlso(runs: ReadonlyMap<string, ModelRun>, run: ModelRun, ru
 }
 
 /** Who waits for many rests, unless they have all ended. */
-function wokenAt({ createdAt, wakes, wakesWanted, restUntil }: ModelRun, otherwise: number | null, now: number) {
-  if (restUntil === null || restUntil <= now || wakes >= wakesWanted) return createdAt
+function wokenAt(run: ModelRun, otherwise: number | null, now: number) {
+  const { createdAt, wakes, wakesWanted, restSince, restUntil } = run
+  if (restUntil === null || restUntil <= now || now < restSince || wakes >= wakesWanted) return createdAt
   return earliest([otherwise, restUntil])
 }
 
