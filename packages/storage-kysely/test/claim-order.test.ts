@@ -1,6 +1,7 @@
 import type { NewRun, RunRecord } from '@coji/durably-core'
 import Database from 'better-sqlite3'
 import { expect, it } from 'vitest'
+import { LONG_PATIENCE_MS } from '../../../test/pace'
 import { scaled } from '../../../test/scale'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
@@ -106,11 +107,15 @@ function compare(a: string | null, b: string | null): number {
   return a === b ? 0 : (a ?? '') < (b ?? '') ? -1 : 1
 }
 
-it.each([1, 2, 3, 4])('the run that is claimed is the one of the rule, for seed %i', async (seed) => {
-  const world = new World(seed)
-  await world.storage.migrate()
-  for (let step = 0; step < STEPS; step++) await world.step()
-  expect(world.claims).toBeGreaterThan(50)
-  expect(world.behindMany).toBeGreaterThan(10)
-  await world.storage.close()
-})
+it.each([1, 2, 3, 4])(
+  'the run that is claimed is the one of the rule, for seed %i',
+  { timeout: LONG_PATIENCE_MS },
+  async (seed) => {
+    const world = new World(seed)
+    await world.storage.migrate()
+    for (let step = 0; step < STEPS; step++) await world.step()
+    expect(world.claims).toBeGreaterThan(50)
+    expect(world.behindMany).toBeGreaterThan(10)
+    await world.storage.close()
+  },
+)
