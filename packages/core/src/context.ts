@@ -10,7 +10,7 @@ import { transactionStep, type TransactionBody, type TransactionOptions } from '
 import { triggerStep, type ChildOptions, type ChildRun, type JobRef } from './step-trigger'
 import { triggerAllStep, type ChildRuns, type TriggerAllOptions } from './step-trigger-all'
 import { streamStep, type StreamBody, type StreamOptions } from './step-stream'
-import type { StepLog } from './step-tools'
+import type { StepLog, StepTools } from './step-tools'
 import { sleepStep, waitForChild, waitForStep, type WaitForOptions } from './step-wait'
 import { waitForChildren, type ChildResult, type Children, type WaitAllOptions } from './step-wait-all'
 import type { NewLog, Progress } from './storage'
@@ -97,22 +97,25 @@ type WithBody<Options, Body> = [Body] | [Options, Body]
 export function createContext(scope: StepScope, pass: Pass): JobContext {
   const { run } = scope
   function callRun<T>(name: string, ...rest: WithBody<RunStepOptions, StepBody<T>>): Promise<T> {
-    return orRefused({ scope, pass, name, calledAt: callRun }, (call) => {
-      const { options, body } = bodyOf(`ctx.run("${name}")`, rest)
-      return runStep({ ...call, kind: 'run', options, perform: (_call, tools) => body(tools) })
-    })
+    try {
+      const { options, body } = bodyOf('ctx.run', name, rest)
+      const perform = (_call: unknown, tools: StepTools) => body(tools)
+      return runStep({ scope, pass, name, calledAt: callRun, kind: 'run', options, perform })
+    } catch (error) {
+      return scope.calls.refuse(error, { name, pass })
+    }
   }
   function callTransaction<T>(
     name: string,
     ...rest: WithBody<TransactionOptions, TransactionBody<T, never>>
   ): Promise<T> {
     return orRefused({ scope, pass, name, calledAt: callTransaction }, (call) =>
-      transactionStep({ ...call, ...bodyOf(`ctx.transaction("${name}")`, rest) }),
+      transactionStep({ ...call, ...bodyOf('ctx.transaction', name, rest) }),
     )
   }
   function callStream<T>(name: string, ...rest: WithBody<StreamOptions, StreamBody<T>>): Promise<T> {
     return orRefused({ scope, pass, name, calledAt: callStream }, (call) =>
-      streamStep({ ...call, ...bodyOf(`ctx.stream("${name}")`, rest) }),
+      streamStep({ ...call, ...bodyOf('ctx.stream', name, rest) }),
     )
   }
   const waits = createWaits(scope, pass)
@@ -141,9 +144,13 @@ export function createContext(scope: StepScope, pass: Pass): JobContext {
   }
 }
 
-function bodyOf<Options extends object, Body>(what: string, rest: WithBody<Options, Body>) {
-  const [options, body] = rest.length === 1 ? [{} as Options, rest[0]] : rest
-  if (typeof body !== 'function') throw new InvalidOptionError(`${what} needs a function as its last argument.`)
+const NO_OPTIONS = Object.freeze({})
+
+function bodyOf<Options extends object, Body>(call: string, name: string, rest: WithBody<Options, Body>) {
+  const [options, body] = rest.length === 1 ? [NO_OPTIONS as Options, rest[0]] : rest
+  if (typeof body !== 'function') {
+    throw new InvalidOptionError(`${call}("${name}") needs a function as its last argument.`)
+  }
   return { options, body }
 }
 

@@ -29,8 +29,15 @@ export function orRefused<Call extends CtxCall, T>(call: Call, perform: (call: C
 export function openCall<T>(call: CtxCall, kind: StepKind, perform: (index: number) => Promise<T>): Promise<T> {
   return openCallThen<T>(call, kind, (index) => {
     const work = perform(index)
-    return ({ succeed, fail }) => void work.then(succeed, fail)
+    return (settle) => follow(work, settle)
   })
+}
+
+export function follow<T>(work: Promise<T>, settle: Settle<T>): void {
+  void work.then(
+    (value) => settle.succeed(value),
+    (error: unknown) => settle.fail(error),
+  )
 }
 
 /** For a call that needs no promise of its own between its beginning and its end. */

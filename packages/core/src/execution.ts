@@ -359,7 +359,7 @@ async function unawaitedSettled(scope: StepScope): Promise<void> {
       scope.writer.ride(event)
       engine.events.emit(event)
     }
-    await Promise.all(open.map((call) => calls.resultOf(call)))
+    await Promise.all(open.map((call) => call.result()))
   }
 }
 

@@ -17,8 +17,8 @@ export interface MadeCall {
 
 /** How a call ends: one of them is called, once. */
 export interface Settle<T = unknown> {
-  readonly succeed: (value: T) => void
-  readonly fail: (error: unknown) => void
+  succeed(value: T): void
+  fail(error: unknown): void
 }
 
 export interface NewCall<T> extends MadeCall {
@@ -29,24 +29,76 @@ export interface NewCall<T> extends MadeCall {
 }
 
 interface Rejectable {
-  readonly reject: (error: unknown) => void
+  reject(error: unknown): void
   /** All that asked for it. A plugin may have several going on at once. */
   readonly passes: Pass[]
 }
 
 /** A call of `ctx` that has not settled. */
-export interface OpenCall extends Rejectable {
+export class OpenCall implements Rejectable, Settle {
   readonly key: string | symbol
   readonly name: string
   readonly index: number
   readonly kind: StepKind
+  readonly passes: Pass[]
   /** What the job has. */
   readonly call: Promise<unknown>
-  isDone: boolean
-  /** Tells what it came to, before the job may hear of it. */
-  tell: ((settle: Settle) => void) | null
+  isDone = false
+  readonly #owner: OpenCalls
+  #resolve: (value: unknown) => void = () => {}
+  #reject: (error: unknown) => void = () => {}
+  /** What it came to, which the job may not have heard of yet. */
+  #result: { readonly value: unknown } | { readonly error: unknown } | null = null
   /** Who else waits for that. */
-  readonly waiting: Settle[]
+  #waiting: Settle[] | null = null
+
+  constructor(owner: OpenCalls, key: string | symbol, { name, index, kind, pass }: Omit<NewCall<unknown>, 'begin'>) {
+    this.#owner = owner
+    this.key = key
+    this.name = name
+    this.index = index
+    this.kind = kind
+    this.passes = [pass]
+    this.call = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  succeed(value: unknown): void {
+    this.#result = { value }
+    for (const settle of this.#waiting ?? []) settle.succeed(value)
+    this.#owner.settle(this)
+  }
+
+  fail(error: unknown): void {
+    this.#result = { error }
+    for (const settle of this.#waiting ?? []) settle.fail(error)
+    this.#owner.settleInTurn(this)
+  }
+
+  /** To the job. */
+  tell(): void {
+    if (this.#result === null) return
+    if ('error' in this.#result) this.reject(this.#result.error)
+    else this.#resolve(this.#result.value)
+  }
+
+  reject(error: unknown): void {
+    void handled(this.call)
+    this.#reject(error)
+  }
+
+  /** What it comes to, whether the job hears of it or not. */
+  result(): Promise<unknown> {
+    return new Promise((succeed, fail) => {
+      const result = this.#result
+      this.#waiting ??= []
+      if (result === null) this.#waiting.push({ succeed, fail })
+      else if ('error' in result) fail(result.error)
+      else succeed(result.value)
+    })
+  }
 }
 
 /** For bodies that heed their signal, so that calls reject in their order. */
@@ -120,65 +172,41 @@ export class OpenCalls {
     return this.#add(call.name, call)
   }
 
-  /** What it comes to, whether the job hears of it or not. */
-  resultOf(open: OpenCall): Promise<unknown> {
-    return new Promise((succeed, fail) => {
-      if (open.tell === null) open.waiting.push({ succeed, fail })
-      else open.tell({ succeed, fail })
-    })
-  }
-
   /** A call that must not be, and may come again under the same name. */
   refuse(error: unknown, { name, pass }: MadeCall): Promise<never> {
     if (this.#interruption.reason() !== null) return this.openTooLate({ name, pass })
-    return this.#add(Symbol(), { name, pass, index: -1, kind: 'sleep', begin: ({ fail }) => fail(error) })
+    return this.#add(Symbol(), { name, pass, index: -1, kind: 'sleep', begin: (open) => open.fail(error) })
   }
 
-  #add<T>(key: string | symbol, { name, index, kind, pass, begin }: NewCall<T>): Promise<T> {
-    let resolve: (value: T) => void = () => {}
-    let rejectWith: (error: unknown) => void = () => {}
-    const call = new Promise<T>((resolveWith, reject) => {
-      resolve = resolveWith
-      rejectWith = reject
-    })
-    const reject = (error: unknown) => {
-      void handled(call)
-      rejectWith(error)
-    }
-    const own = { key, name, index, kind, call, reject }
-    const open: OpenCall = { ...own, passes: [pass], isDone: false, tell: null, waiting: [] }
+  #add<T>(key: string | symbol, call: NewCall<T>): Promise<T> {
+    const open = new OpenCall(this, key, call)
     this.#open.set(key, open)
-    begin({
-      succeed: (value) => {
-        tellAll(open, ({ succeed }) => succeed(value))
-        this.#settle(open, () => resolve(value))
-      },
-      fail: (error) => {
-        tellAll(open, ({ fail }) => fail(error))
-        void this.#fail(open, () => reject(error))
-      },
-    })
+    call.begin(open)
     // It may have begun with a wait, before it could be counted among the calls.
     this.#listeners.onChange()
-    return call
+    return open.call as Promise<T>
   }
 
-  /** A job that goes on calling in a loop, whatever it catches, does not hold up the timers and everybody else. */
-  async #fail(open: OpenCall, tell: () => void): Promise<void> {
+  /** For `OpenCall`. A job that goes on calling in a loop, whatever it catches, does not hold up the timers and all others. */
+  settleInTurn(open: OpenCall): void {
     this.#failures += 1
-    if (this.#clock.turn !== undefined || this.#failures > FAILURES_AT_ONCE) await turnOf(this.#clock)
-    this.#settle(open, tell)
+    const isTooMuch = this.#clock.turn !== undefined || this.#failures > FAILURES_AT_ONCE
+    if (isTooMuch) void turnOf(this.#clock).then(() => this.settle(open))
+    else this.settle(open)
   }
 
-  /** What it comes to is recorded also when the execution was interrupted meanwhile. The job does not see it then. */
-  #settle(open: OpenCall, tell: () => void): void {
+  /**
+   * For `OpenCall`. What it comes to is recorded also when the execution was interrupted meanwhile. The job does not see it
+   * then.
+   */
+  settle(open: OpenCall): void {
     open.isDone = true
     if (this.#interruption.reason() !== null) {
       this.#reject()
       return
     }
     this.#open.delete(open.key)
-    tell()
+    open.tell()
     this.#listeners.onChange()
   }
 
@@ -200,7 +228,7 @@ export class OpenCalls {
   }
 
   async stepsDone(): Promise<void> {
-    await Promise.allSettled(this.steps().map((open) => this.resultOf(open)))
+    await Promise.allSettled(this.steps().map((open) => open.result()))
   }
 
   /** Nothing settles any more. */
@@ -263,11 +291,6 @@ export class OpenCalls {
       this.#reject()
     })
   }
-}
-
-function tellAll(open: OpenCall, tell: (settle: Settle) => void): void {
-  open.tell = tell
-  for (const settle of open.waiting) tell(settle)
 }
 
 /** What nobody awaits must not end the process when it fails; somebody else is told. */

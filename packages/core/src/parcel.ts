@@ -43,6 +43,8 @@ export const NOTHING: Parcel = { pieces: [], progress: null, outcome: null }
 type Contents = Omit<RunCommit, 'lease' | 'commitNo' | 'leaseMs'>
 
 export function contentsOf({ pieces, progress, outcome }: Parcel): Contents {
+  const [only] = pieces
+  if (pieces.length === 1 && only !== undefined) return contentsOfOne(only, progress, outcome)
   return {
     hasProgressed: hasProgressed({ pieces }),
     currentStepIndex: pieces.flatMap((piece) => piece.currentStepIndex ?? []).at(-1) ?? null,
@@ -55,6 +57,23 @@ export function contentsOf({ pieces, progress, outcome }: Parcel): Contents {
     outcome,
   }
 }
+
+/** Most commits are of one step. */
+function contentsOfOne(piece: Piece, progress: Progress | null, outcome: Outcome | null): Contents {
+  return {
+    hasProgressed: piece.hasProgressed === true,
+    currentStepIndex: piece.currentStepIndex ?? null,
+    progress,
+    steps: piece.steps ?? NONE,
+    children: piece.children ?? NONE,
+    logs: piece.log === undefined ? NONE : [piece.log],
+    events: templateOf(piece),
+    consumedSignals: piece.consumedSignals ?? NONE,
+    outcome,
+  }
+}
+
+const NONE: readonly never[] = Object.freeze([])
 
 export function hasProgressed({ pieces }: Pick<Parcel, 'pieces'>): boolean {
   return pieces.some((piece) => piece.hasProgressed === true)
@@ -101,27 +120,33 @@ export function joinChunks(last: Piece, event: EventInput<'step:chunk'>, length:
 /** Each piece hears of its own: events are numbered up to the last one the commit took, children come in their order. */
 export function settle({ pieces, outcome }: Pick<Parcel, 'pieces' | 'outcome'>, answer: CommitAnswer | Refused): void {
   const last = answer.kept ? answer.seq - countLast(outcome, answer.status) : 0
-  let eventSeq = last - eventsOf(pieces).length
+  let eventSeq = last - countEvents(pieces)
   let born = 0
   for (const { event, steps = [], resolve } of pieces) {
     const hasEvent = event !== undefined && event !== null
     if (hasEvent) eventSeq += 1
     const firstChild = born
-    born += steps.filter(({ child }) => child !== null).length
+    for (const { child } of steps) if (child !== null) born += 1
     if (resolve === undefined) continue
     if (!answer.kept) resolve(answer)
-    else
-      resolve(Object.assign({ ...answer, children: answer.children.slice(firstChild, born) }, hasEvent && { eventSeq }))
+    else {
+      const children = born === firstChild ? NONE : answer.children.slice(firstChild, born)
+      const { status, seq, wakes, cancelRequested } = answer
+      const given = { kept: true, status, seq, wakes, cancelRequested, children } as const
+      resolve(hasEvent ? { ...given, eventSeq } : given)
+    }
   }
 }
 
 function templateOf({ event, log }: Piece): readonly EventTemplate[] {
-  if (event === undefined || event === null) return []
+  if (event === undefined || event === null) return NONE
   return [log === undefined ? toTemplate(event) : toLogTemplate(log)]
 }
 
-function eventsOf(pieces: readonly Piece[]): readonly EventInput[] {
-  return pieces.flatMap((piece) => piece.event ?? [])
+function countEvents(pieces: readonly Piece[]): number {
+  let count = 0
+  for (const { event } of pieces) if (event !== undefined && event !== null) count += 1
+  return count
 }
 
 function countLast(outcome: Outcome | null, status: RunStatus): number {

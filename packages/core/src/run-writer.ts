@@ -216,11 +216,21 @@ export class RunWriter {
 
   #toCommit(parcel: Parcel): RunCommit {
     this.#commitNo += 1
-    return Object.assign(contentsOf(parcel), {
+    const contents = contentsOf(parcel)
+    return {
       lease: this.#params.lease,
       commitNo: this.#commitNo,
       leaseMs: this.#params.engine.options.leaseMs,
-    })
+      hasProgressed: contents.hasProgressed,
+      currentStepIndex: contents.currentStepIndex,
+      progress: contents.progress,
+      steps: contents.steps,
+      children: contents.children,
+      logs: contents.logs,
+      events: contents.events,
+      consumedSignals: contents.consumedSignals,
+      outcome: contents.outcome,
+    }
   }
 
   /** All that has gathered, unless it goes alone, and the step as its last piece. */

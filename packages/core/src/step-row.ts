@@ -26,7 +26,11 @@ interface NewRowParams extends Pick<StepRow, 'scope' | 'name' | 'index' | 'kind'
 export function newRow({ scope, name, index, kind, before, waitName }: NewRowParams): StepRow {
   const { environment } = scope.engine
   return {
-    ...{ scope, name, index, kind, waitName: waitName ?? null },
+    scope,
+    name,
+    index,
+    kind,
+    waitName: waitName ?? null,
     rowId: before?.id ?? environment.createId(),
     checkpoint: checkpointOf(before, kind),
     startedAt: environment.clock.monotonic(),
@@ -37,6 +41,8 @@ export function newRow({ scope, name, index, kind, before, waitName }: NewRowPar
 export function checkpointOf(before: RecordedStep | undefined, kind: StepKind): Json | null {
   return before?.kind === kind ? before.checkpoint : null
 }
+
+const NONE: readonly never[] = Object.freeze([])
 
 /** Of a failed row: its failure is no outcome that a later execution has to repeat. */
 export const NO_ATTEMPT = 0
@@ -78,7 +84,7 @@ export function rowOf(row: StepRow, status: StepStatus, result: RowResult): Reco
 
 /** Writes the call's row, or throws when the lease is lost (the execution is interrupted by then) or the storage refuses. */
 export function commitRow(row: StepRow, status: StepStatus, result: RowResult = {}): Promise<CommittedRow> {
-  return new Promise((answer, fail) => commitRowThen(row, { ...result, status }, { answer, fail }))
+  return new Promise((answer, fail) => sendRow(row, toStepCommit(row, status, result), { answer, fail }))
 }
 
 /** A row that was kept. */
@@ -89,16 +95,15 @@ export interface CommittedRow {
   readonly children: readonly string[]
 }
 
-export function commitRowThen(
-  row: StepRow,
-  { status, ...result }: RowResult & { readonly status: StepStatus },
-  { answer, fail }: Heard<CommittedRow>,
+/** A row and its commit, for who needs no promise. */
+export function sendRow(
+  { scope }: StepRow,
+  { recorded, commit }: ReturnType<typeof toStepCommit>,
+  heard: Heard<CommittedRow>,
 ): void {
-  const { scope } = row
-  const { recorded, commit } = toStepCommit(row, status, result)
   scope.writer.commitStep(commit, (given) => {
-    if (given.kept) answer({ row: recorded, seq: given.eventSeq, children: given.children })
-    else fail(given.refusal ?? scope.interruption.cause())
+    if (given.kept) heard.answer({ row: recorded, seq: given.eventSeq, children: given.children })
+    else heard.fail(given.refusal ?? scope.interruption.cause())
   })
 }
 
@@ -106,13 +111,12 @@ export function commitRowThen(
 export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult) {
   const { scope } = row
   const recorded = rowOf(row, status, result)
-  const { next, event = null, consumedSignals = [], children = [] } = result
+  const { next, event = null, consumedSignals = NONE, children = NONE } = result
   if (status === 'completed') scope.completedSteps = Math.max(scope.completedSteps, row.index + 1)
+  const write = toWrite(row, recorded, { due: result.due ?? null, child: result.child ?? null })
   const commit: StepCommit = {
-    writes: [
-      toWrite(row, recorded, { due: result.due ?? null, child: result.child ?? null }),
-      ...(next === undefined ? [] : [toWrite(row, next.row, { due: { inMs: next.delayMs }, child: null })]),
-    ],
+    writes:
+      next === undefined ? [write] : [write, toWrite(row, next.row, { due: { inMs: next.delayMs }, child: null })],
     // A start alone, or one that was called off, is where the run was before.
     hasProgressed: result.hasProgressed ?? (status !== 'started' && recorded.attempt !== NO_ATTEMPT),
     currentStepIndex: status === 'completed' ? scope.completedSteps : null,
@@ -129,11 +133,22 @@ export function startedWrite(row: StepRow): StepWrite {
 }
 
 function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {
-  const { id, kind, status, attempt, output, error, errorDetail, checkpoint } = recorded
-  const { name, index, waitName } = row
-  const durationMs = status === 'waiting' ? 0 : elapsedMs(row)
-  const result = { output, error, errorDetail, checkpoint }
-  return { id, name, index, kind, status, attempt, ...result, durationMs, due, waitName, child }
+  return {
+    id: recorded.id,
+    name: row.name,
+    index: row.index,
+    kind: recorded.kind,
+    status: recorded.status,
+    attempt: recorded.attempt,
+    output: recorded.output,
+    error: recorded.error,
+    errorDetail: recorded.errorDetail,
+    checkpoint: recorded.checkpoint,
+    durationMs: recorded.status === 'waiting' ? 0 : elapsedMs(row),
+    due,
+    waitName: row.waitName,
+    child,
+  }
 }
 
 /** What is left of a wait, by the storage's own time at the claim; rather a little more than less. */

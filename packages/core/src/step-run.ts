@@ -1,4 +1,4 @@
-import { openCallThen, type CtxCall } from './ctx-call'
+import { follow, openCallThen, type CtxCall } from './ctx-call'
 import { isWatched } from './engine'
 import { describeError, describeFailure } from './describe-error'
 import { InterruptedError, InvalidOptionError, isRejection, TimeoutError } from './errors'
@@ -7,7 +7,18 @@ import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { Settle } from './open-calls'
 import { requireRetryPolicy, retryDelayMs, type RetryPolicy } from './retry'
 import { countFailure, recordFailure, replayFailure } from './step-failure'
-import { checkpointOf, commitRow, commitRowThen, elapsedMs, idsOf, leftMs, newRow, NO_ATTEMPT, rowOf } from './step-row'
+import {
+  checkpointOf,
+  commitRow,
+  elapsedMs,
+  idsOf,
+  leftMs,
+  newRow,
+  NO_ATTEMPT,
+  rowOf,
+  sendRow,
+  toStepCommit,
+} from './step-row'
 import type { RecordedStep } from './step-scope'
 import { toolsFor, type OpenStep, type StepTools } from './step-tools'
 import type { Json, StepKind } from './storage'
@@ -65,7 +76,7 @@ export function runStep<T>(params: RunStepParams): Promise<T> {
 }
 
 function replayOrRun(params: RunStepParams, index: number, settle: Settle): void {
-  const { scope, name, options, kind, perform } = params
+  const { scope, name, options } = params
   const before = scope.recorded.get(name)
   if (before?.status === 'completed') {
     settle.succeed(decodeValue(before.output))
@@ -73,9 +84,7 @@ function replayOrRun(params: RunStepParams, index: number, settle: Settle): void
   }
   const isOnce = options.once === true
   replayFailure(scope, name, isOnce)
-  const row = newRow({ scope, name, index, kind, before })
-  const checkpoint = row.checkpoint ?? checkpointOf(scope.failed.get(name), kind)
-  const call: StepCall = { ...row, options, perform, checkpoint, isOpen: true, stored: null }
+  const call = newCall(params, index, before)
   const isLost = isOnce && before?.status === 'started'
   if (isLost) follow(recordFailure(call, { error: new InterruptedError(name), isFinal: true }), settle)
   // A try that waits for its time was recorded with the one that failed before it.
@@ -83,8 +92,23 @@ function replayOrRun(params: RunStepParams, index: number, settle: Settle): void
   else runBody(call, settle)
 }
 
-function follow(work: Promise<unknown>, { succeed, fail }: Settle): void {
-  work.then(succeed, fail)
+function newCall(params: RunStepParams, index: number, before: RecordedStep | undefined): StepCall {
+  const { scope, name, kind, options, perform } = params
+  const row = newRow({ scope, name, index, kind, before })
+  return {
+    scope,
+    name,
+    index,
+    kind,
+    waitName: row.waitName,
+    rowId: row.rowId,
+    checkpoint: row.checkpoint ?? checkpointOf(scope.failed.get(name), kind),
+    startedAt: row.startedAt,
+    options,
+    perform,
+    isOpen: true,
+    stored: null,
+  }
 }
 
 function runLater(call: StepCall, dueInMs: number, settle: Settle): void {
@@ -206,14 +230,10 @@ async function commitStart(call: StepCall): Promise<void> {
 
 function recordSuccess(call: StepCall, output: Json | null, settle: Settle): void {
   const event = completion(call, output)
-  commitRowThen(
-    call,
-    { status: 'completed', event, output },
-    {
-      answer: ({ row, seq }) => settle.succeed(announceSuccess(call, { row, event, seq })),
-      fail: (error) => (isRejection(error) ? follow(failOrTryAgain(call, error), settle) : settle.fail(error)),
-    },
-  )
+  sendRow(call, toStepCommit(call, 'completed', { event, output }), {
+    answer: ({ row, seq }) => settle.succeed(announceSuccess(call, { row, event, seq })),
+    fail: (error) => (isRejection(error) ? follow(failOrTryAgain(call, error), settle) : settle.fail(error)),
+  })
 }
 
 /** Listeners get a value of their own: what they do to it must not reach the job. */

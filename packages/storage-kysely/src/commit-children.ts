@@ -52,6 +52,7 @@ function awaitStatement(context: SqlContext, guard: Guard) {
 
 /** The children of the steps, the others, and a note on each run that has the key of a child. */
 export function bindChildren(statements: ChildStatements, commit: RunCommit, lease: LeaseValues): CompiledQuery[] {
+  if (!createsRuns(commit)) return []
   const { one, many, awaitAlso, lock } = statements
   const { children } = commit
   const ofSteps = childSteps(commit).flatMap(({ child }) => (child === null ? [] : [child]))

@@ -2,8 +2,9 @@ import type { CommitAnswer, RunCommit, StepWrite } from '@coji/durably-core'
 import type { CompiledQuery } from 'kysely'
 import { bindChildren, childSteps, keyedChildren, type LeaseValues } from './commit-children'
 import { commitStatements, type CommitStatements } from './commit-statements'
-import { kept, runValues, stepValues } from './commit-values'
+import { keepValues, kept, runValues, stepValues } from './commit-values'
 import type { Rows } from './drivers/hooks'
+import type { Executor } from './executor'
 import { createWriteLocked, type Waiting } from './row-locks'
 import { bindEvents } from './run-events'
 import type { SqlContext } from './statement'
@@ -22,16 +23,28 @@ export function createCommitLists(context: SqlContext, waiting: Waiting = 'long'
     /** Of many runs in one list. */
     async sendTogether(target: WriteTarget, commits: readonly RunCommit[]): Promise<(CommitAnswer | null)[]> {
       const lists = commits.map((commit) => bindCommit(statements, commit))
-      const results = await target.write(lists.flatMap((entry) => entry.queries))
-      let start = 0
-      return commits.map((commit, index) => {
-        const { queries = [], childAnswers = [] } = lists[index] ?? {}
-        const own = results.slice(start, start + queries.length)
-        start += queries.length
-        return readAnswer(commit, own, childAnswers)
-      })
+      return readAnswers(commits, lists, await target.write(lists.flatMap((entry) => entry.queries)))
+    },
+    sendTogetherNow(executor: Executor, commits: readonly RunCommit[]): (CommitAnswer | null)[] | null {
+      const lists = commits.map((commit) => bindCommit(statements, commit))
+      const results = executor.writeNow(lists.flatMap((entry) => entry.queries))
+      return results === null ? null : readAnswers(commits, lists, results)
     },
   }
+}
+
+function readAnswers(
+  commits: readonly RunCommit[],
+  lists: readonly BoundCommit[],
+  results: readonly Rows[],
+): (CommitAnswer | null)[] {
+  let start = 0
+  return commits.map((commit, index) => {
+    const { queries = [], childAnswers = [] } = lists[index] ?? {}
+    const own = results.slice(start, start + queries.length)
+    start += queries.length
+    return readAnswer(commit, own, childAnswers)
+  })
 }
 
 /** A commit as a list of statements: the children first, the run's own change last. */
@@ -62,10 +75,10 @@ function bindCommit(statements: CommitStatements, commit: RunCommit): BoundCommi
 
 function bindStep(statements: CommitStatements, step: StepWrite, lease: LeaseValues): CompiledQuery {
   const { child } = step
-  const values = { ...lease, ...stepValues(step) }
-  if (child === null) return statements.step.bind(values)
+  if (child === null) return statements.step.bindBoth(stepValues(step), lease)
   return statements.childStep.bind({
-    ...values,
+    ...lease,
+    ...stepValues(step),
     childId: child.id,
     childTenant: child.tenant,
     childJob: child.jobName,
@@ -75,15 +88,14 @@ function bindStep(statements: CommitStatements, step: StepWrite, lease: LeaseVal
 
 function bindOutcome(statements: CommitStatements, commit: RunCommit, lease: LeaseValues): CompiledQuery[] {
   const { outcome, events } = commit
-  const values = { ...lease, ...runValues(commit) }
-  if (outcome === null) return [statements.keep.bind(values)]
+  if (outcome === null) return [statements.keep.bindBoth(keepValues(commit), lease)]
   const after = events.length
   const { eventUnlessCancelled, eventIfCancelled } = statements
   return [
     ...bindEvents({ statement: eventUnlessCancelled, events: outcome.events, after, values: lease }),
     ...bindEvents({ statement: eventIfCancelled, events: outcome.eventsIfCancelled, after, values: lease }),
     (endsAnyway(outcome.kind) ? statements.wakeParents : statements.wakeParentsIfCancelled).bind(lease),
-    statements.leave[outcome.kind].bind(values),
+    statements.leave[outcome.kind].bindBoth(runValues(commit), lease),
   ]
 }
 

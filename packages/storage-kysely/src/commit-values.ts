@@ -5,15 +5,39 @@ import { outcomeValues, type OutcomeName } from './outcomes'
 import { toJson } from './rows'
 import type { SqlValue } from './statement'
 
+// Spreads would make objects of so many properties slow ones, of kilobytes each.
+
 /** The values of a step row. */
 export function stepValues(step: StepWrite): Record<StepName, SqlValue> {
-  const { id, name, index, kind, status, attempt, output, error, checkpoint, waitName, due } = step
+  const { due } = step
   return {
-    ...{ stepId: id, name, index, kind, status, attempt, output, error, checkpoint, waitName },
+    stepId: step.id,
+    name: step.name,
+    index: step.index,
+    kind: step.kind,
+    status: step.status,
+    attempt: step.attempt,
+    output: step.output,
+    error: step.error,
     errorDetail: toJson(step.errorDetail),
+    checkpoint: step.checkpoint,
+    waitName: step.waitName,
     dueAt: due !== null && 'at' in due ? due.at : null,
     dueInMs: due !== null && 'inMs' in due ? due.inMs : null,
     minusDurationMs: -step.durationMs,
+  }
+}
+
+/** The values of the change on a run that its holder keeps. */
+export function keepValues(commit: RunCommit): Record<RunName, SqlValue> {
+  const eventCount = commit.events.length
+  return {
+    leaseMs: commit.leaseMs,
+    currentStepIndex: commit.currentStepIndex,
+    progress: toJson(commit.progress),
+    hasProgressed: commit.hasProgressed ? 1 : 0,
+    eventCount,
+    cancelledEventCount: eventCount,
   }
 }
 

@@ -12,7 +12,8 @@ import { type SqlContext, statement } from './statement'
 import type { StatementTarget, WriteTarget } from './statement-target'
 
 export interface CommitWriter {
-  commit(executor: Executor, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]>
+  /** Within this very call where that is possible. */
+  commit(executor: Executor, commits: readonly RunCommit[]): readonly CommitAnswer[] | Promise<readonly CommitAnswer[]>
   /** For one commit as the last statements of a transaction: `null` when the lease does not hold. */
   commitIn(target: StatementTarget, commit: RunCommit): Promise<CommitAnswer | null>
   /** Whether a commit that found nothing to do had been applied before. */
@@ -25,6 +26,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   const lists = createCommitLists(context)
   const sendGrouped = createSendGrouped(context)
   const look = lookStatements(context)
+  const isSqlite = context.dialect.name === 'sqlite'
 
   async function lookUp(target: StatementTarget, commit: RunCommit): Promise<CommitAnswer> {
     const { runId, epoch, token } = commit.lease
@@ -40,8 +42,11 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   }
 
   async function send(executor: Executor, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]> {
-    const isSqlite = context.dialect.name === 'sqlite'
     const found = await (isSqlite ? lists.sendTogether(executor, commits) : sendGrouped(executor, commits))
+    return lookUpLost(executor, commits, found)
+  }
+
+  async function lookUpLost(executor: Executor, commits: readonly RunCommit[], found: Answers) {
     const answers: CommitAnswer[] = []
     for (const [index, commit] of commits.entries()) answers.push(found[index] ?? (await lookUp(executor, commit)))
     return answers
@@ -69,19 +74,27 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
     return (await findConflict(target, children)) ?? error
   }
 
+  function sendNow(executor: Executor, commits: readonly RunCommit[]) {
+    const found = isSqlite ? lists.sendTogetherNow(executor, commits) : null
+    if (found === null) return sendLater(executor, commits)
+    const answers = found.filter((answer) => answer !== null)
+    return answers.length === commits.length ? answers : lookUpLost(executor, commits, found)
+  }
+
+  async function sendLater(executor: Executor, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]> {
+    try {
+      return await send(executor, commits)
+    } catch (error) {
+      const [only] = commits
+      if (!isRefusal(error)) throw error
+      if (commits.length === 1 && only !== undefined) throw await explain(executor, only, error)
+      return sendSingly(executor, commits)
+    }
+  }
+
   return {
     lookUp,
-    async commit(executor, commits) {
-      if (commits.length === 0) return []
-      try {
-        return await send(executor, commits)
-      } catch (error) {
-        const [only] = commits
-        if (!isRefusal(error)) throw error
-        if (commits.length === 1 && only !== undefined) throw await explain(executor, only, error)
-        return sendSingly(executor, commits)
-      }
-    },
+    commit: (executor, commits) => (commits.length === 0 ? [] : sendNow(executor, commits)),
     commitIn: lists.sendOne,
   }
 }

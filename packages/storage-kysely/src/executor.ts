@@ -80,6 +80,19 @@ export class Executor implements StatementTarget {
     return this.#read(query, 'owner')
   }
 
+  /** As `write`, within this very call. `null`: it is for `write`, which also says what was wrong. */
+  writeNow(list: readonly CompiledQuery[]): readonly Rows[] | null {
+    const { hooks } = this.#options
+    if (hooks?.batchNow === undefined || !this.#writers.tryLock()) return null
+    try {
+      return hooks.batchNow(list)?.map(plainIntegers) ?? null
+    } catch {
+      return null
+    } finally {
+      this.#writers.unlock()
+    }
+  }
+
   #write(list: readonly CompiledQuery[], sender: Sender): Promise<readonly Rows[]> {
     if (list.length === 0) return Promise.resolve([])
     return this.#patiently((left) => this.#inTurn(left, () => this.#send(list, left, sender)))

@@ -21,6 +21,11 @@ export interface SqlContext {
 /** A statement that Kysely compiled once. Binding values costs one array. */
 export interface Statement<TName extends string> {
   bind(values: Readonly<Record<TName, SqlValue>>): CompiledQuery
+  /** Values that come from two places need not become one object. Which has which is the same at each call. */
+  bindBoth<TOther extends TName>(
+    values: Readonly<Record<Exclude<TName, TOther>, SqlValue>>,
+    others: Readonly<Record<TOther, SqlValue>>,
+  ): CompiledQuery
 }
 
 /** What parameters are; those that are not listed are text. A name means the same in every statement. */
@@ -58,11 +63,24 @@ export function statement<TName extends string>(
   build: (parameter: (name: TName) => Sql) => Sql,
 ): Statement<TName> {
   let compiled: { readonly query: CompiledQuery; readonly names: readonly (TName | null)[] } | undefined
+  let isOther: readonly boolean[] | undefined
   return {
     bind(values) {
       compiled ??= compile(context, build)
       const { query, names } = compiled
       const parameters = names.map((name, index) => (name === null ? query.parameters[index] : values[name]))
+      return { sql: query.sql, query: query.query, queryId: query.queryId, parameters }
+    },
+    bindBoth(values, others) {
+      compiled ??= compile(context, build)
+      const { query, names } = compiled
+      isOther ??= names.map((name) => name !== null && name in others)
+      const parameters: unknown[] = []
+      for (let index = 0; index < names.length; index++) {
+        const name = names[index] as string | null
+        const source = (isOther[index] === true ? others : values) as Readonly<Record<string, SqlValue>>
+        parameters.push(name === null ? query.parameters[index] : source[name])
+      }
       return { sql: query.sql, query: query.query, queryId: query.queryId, parameters }
     },
   }

@@ -13,8 +13,17 @@ export interface Counted {
 export function counting(inner: DurablyDialect): Counted {
   const messages: (readonly CompiledQuery[])[] = []
   const pending: (() => Promise<void>)[] = []
+  const { batchNow } = inner.durablyHooks
   const hooks: DialectHooks = {
     ...inner.durablyHooks,
+    ...(batchNow !== undefined && {
+      batchNow(queries) {
+        // What is held up takes its time.
+        if (pending.length > 0) return null
+        messages.push(queries)
+        return batchNow(queries)
+      },
+    }),
     async batch(queries, waitMs, sender) {
       messages.push(queries)
       await pending.shift()?.()

@@ -54,6 +54,16 @@ function hooks(connection: SharedConnection): DialectHooks {
         lock.unlock()
       }
     },
+    batchNow(queries) {
+      const { lock } = connection
+      if (!lock.tryLock()) return null
+      try {
+        connection.refuseForeignTransaction()
+        return connection.executeList(queries)
+      } finally {
+        lock.unlock()
+      }
+    },
     async reopen(waitMs) {
       const { lock } = connection
       if (!lock.tryLock()) await lock.lock(waitMs)
@@ -70,6 +80,8 @@ function hooks(connection: SharedConnection): DialectHooks {
 /** Enough for the statements of durably and a good deal of the application's. */
 const MAX_STATEMENTS = 500
 
+const NO_ROWS: Rows = Object.freeze([])
+
 /** The one connection, for Kysely and for the hooks. */
 class SharedConnection implements DatabaseConnection {
   readonly lock = new ConnectionLock()
@@ -79,7 +91,6 @@ class SharedConnection implements DatabaseConnection {
   readonly #statements = new Map<string, Database.Statement<unknown[], Readonly<Record<string, unknown>>>>()
   #database: Database.Database | undefined
   #isClosed = false
-  #runList: ((queries: readonly CompiledQuery[]) => Rows[]) | undefined
 
   constructor(config: BetterSqlite3Config) {
     refuseBadConfig(config)
@@ -97,13 +108,26 @@ class SharedConnection implements DatabaseConnection {
   }
 
   executeList(queries: readonly CompiledQuery[]): readonly Rows[] {
-    const database = this.#open()
-    const [first] = queries
-    if (queries.length === 1 && first !== undefined) return [this.#execute(first).rows]
-    this.#runList ??= database.transaction((list: readonly CompiledQuery[]) =>
-      list.map((query) => this.#execute(query).rows),
-    ).immediate
-    return this.#runList(queries)
+    if (queries.length === 1) return this.#rowsOfEach(queries)
+    this.#prepare('begin immediate').run()
+    try {
+      const rows = this.#rowsOfEach(queries)
+      this.#prepare('commit').run()
+      return rows
+    } catch (error) {
+      // SQLite has rolled back by itself for many a reason.
+      if (this.#open().inTransaction) this.#prepare('rollback').run()
+      throw error
+    }
+  }
+
+  #rowsOfEach(queries: readonly CompiledQuery[]): readonly Rows[] {
+    return queries.map(({ sql, parameters }) => {
+      const statement = this.#prepare(sql)
+      if (statement.reader) return statement.all(parameters)
+      statement.run(parameters)
+      return NO_ROWS
+    })
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -119,7 +143,6 @@ class SharedConnection implements DatabaseConnection {
   forget(): void {
     if (this.#isClosed || (typeof this.#config !== 'string' && 'database' in this.#config)) return
     this.#statements.clear()
-    this.#runList = undefined
     this.#database?.close()
     this.#database = undefined
   }

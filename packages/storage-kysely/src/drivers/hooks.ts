@@ -30,6 +30,8 @@ export interface DialectHooks {
    * no longer than what is left of it. Where there are several connections, only owners get the last one.
    */
   batch?(queries: readonly CompiledQuery[], waitMs: number, sender: Sender): Promise<readonly Rows[]>
+  /** As `batch`, within this very call. `null`: somebody has the connection, and nothing was sent. */
+  batchNow?(queries: readonly CompiledQuery[]): readonly Rows[] | null
   /** `null` leaves the error to the general rules. */
   classifyError?(error: unknown): StorageErrorCode | null
   /** Called after SQLITE_BUSY, before anything else is sent. Waits for the connection for `waitMs` at most. */
