@@ -1,5 +1,6 @@
 import type { Durably } from '@coji/durably'
 import type { DemoState } from './demo-state'
+import { formatSteps } from './format'
 import { addNotice, titleOf } from './notices'
 import type { Observable } from './observable'
 import { shortId } from './run-status'
@@ -25,7 +26,8 @@ export function announceEvents(durably: Durably, state: Observable<DemoState>): 
   })
   durably.on('run:start', ({ runId, jobName, timestamp }) => {
     void countSkipped(durably, runId, timestamp).then((skipped) => {
-      if (skipped > 0) state.set({ resumed: { runId, jobName, skipped } })
+      if (skipped === 0) return
+      state.set({ announcement: `${jobName} ${shortId(runId)} resumed: ${formatSteps(skipped)} skipped` })
     })
   })
 }
@@ -36,7 +38,7 @@ async function countSkipped(durably: Durably, runId: string, since: string): Pro
     const steps = await durably.getSteps(runId)
     return steps.filter(({ status, completedAt }) => status === 'completed' && (completedAt ?? '') < since).length
   } catch {
-    // The banner is a courtesy; the detail of the run shows the same, and reports that the database is away.
+    // The announcement is a courtesy; the detail of the run shows the same, and reports that the database is away.
     return 0
   }
 }

@@ -1,17 +1,29 @@
 /** A task that takes longer also comes less often: it takes at most this part of the time. */
 const LARGEST_PART = 0.15
 
+/** A task that is asked for more often than it is done. */
+export interface Coalesced {
+  /** Done soon, together with whatever else is asked for until then. */
+  soon(): void
+  /** Done as soon as it is not being done already. */
+  now(): void
+}
+
 /**
- * Runs a task soon after it was asked for, never twice at once and never more often than `everyMs`, however often it
- * is asked for. What is asked for while it runs is done afterwards.
+ * Runs a task soon after it was asked for, never twice at once and never more often than `everyMs` unless it is urgent.
+ * What is asked for while it runs is done afterwards.
  */
-export function coalesce(everyMs: number, task: () => Promise<void>): () => void {
+export function coalesce(everyMs: number, task: () => Promise<void>): Coalesced {
   let isWanted = false
+  let isUrgent = false
   let isBusy = false
   let notBefore = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
 
   async function work(): Promise<void> {
     isWanted = false
+    isUrgent = false
+    isBusy = true
     const begun = performance.now()
     try {
       await task()
@@ -24,12 +36,21 @@ export function coalesce(everyMs: number, task: () => Promise<void>): () => void
   }
 
   function arrange(): void {
-    isBusy = true
-    setTimeout(() => void work(), Math.max(0, notBefore - performance.now()))
+    if (isBusy) return
+    clearTimeout(timer)
+    timer = setTimeout(() => void work(), isUrgent ? 0 : Math.max(0, notBefore - performance.now()))
   }
 
-  return () => {
+  function soon(): void {
     isWanted = true
-    if (!isBusy) arrange()
+    arrange()
+  }
+
+  return {
+    soon,
+    now() {
+      isUrgent = true
+      soon()
+    },
   }
 }

@@ -20,6 +20,9 @@ export interface DemoActions {
   killWorker(): void
 }
 
+/** With these a page is told that it goes, which a crash does not do. */
+const FAREWELLS = ['beforeunload', 'visibilitychange', 'pagehide', 'freeze', 'unload'] as const
+
 export interface DemoActionsParams {
   readonly demo: Demo
   readonly state: Observable<DemoState>
@@ -51,7 +54,7 @@ export function createDemoActions({ demo, state, refresh }: DemoActionsParams): 
     select,
     showMore() {
       state.set({ limit: state.get().limit + FIRST_LIMIT })
-      refresh.list()
+      refresh.now()
     },
     async cancel({ id }) {
       await told('The run was not cancelled', async () => void (await durably.cancel(id)))
@@ -66,6 +69,9 @@ export function createDemoActions({ demo, state, refresh }: DemoActionsParams): 
         if (folder !== null) await files.removeFolder(folder)
         if (state.get().selectedId === id) select(null)
       }),
-    killWorker: () => location.reload(),
+    killWorker() {
+      for (const type of FAREWELLS) addEventListener(type, (event) => event.stopImmediatePropagation(), true)
+      location.reload()
+    },
   }
 }

@@ -1,17 +1,26 @@
 import type { Log, Run, StatusCounts, Step, StoredEvent, WorkerState } from '@coji/durably'
 
-/** A step whose body runs now, as an event of it told: the database has no row of it yet. */
-export interface OpenStep {
+/** A step as its events told of it, until the database has been read that far. */
+export interface LiveStep {
   readonly name: string
   readonly startedAt: string
+  /** `null` while its body runs. */
+  readonly end: { readonly kind: 'completed' | 'failed'; readonly at: string; readonly durationMs: number } | null
+  /** The event that ended it, or its execution, has this number in the database. */
+  readonly untilSeq: number | null
 }
 
-/** Everything of the run that is shown. */
-export interface RunDetail {
-  readonly run: Run
+/** What the database has of the selected run, beside the run itself. */
+export interface RunHistory {
+  readonly runId: string
   readonly steps: readonly Step[]
   readonly events: readonly StoredEvent[]
   readonly logs: readonly Log[]
+}
+
+/** Everything of a run that is shown. */
+export interface RunDetail extends RunHistory {
+  readonly run: Run
 }
 
 export interface Notice {
@@ -20,30 +29,25 @@ export interface Notice {
   readonly text: string
 }
 
-/** A run that went on where another execution of it had stopped. */
-export interface Resumed {
-  readonly runId: string
-  readonly jobName: string
-  readonly skipped: number
-}
-
 /** Who executes the jobs: `unknown` until the tabs have settled it. */
 export type TabRole = 'unknown' | 'leader' | 'follower'
 
 export interface DemoState {
-  readonly runs: readonly Run[]
+  /** Each run that is shown, once: whoever shows it shows the same. */
+  readonly runs: ReadonlyMap<string, Run>
+  /** Those of the list, newest first. */
+  readonly listed: readonly string[]
   readonly isLoaded: boolean
   readonly counts: StatusCounts | null
   readonly limit: number
   readonly selectedId: string | null
   /** Of the selected run; `null` while it is read, and when there is none. */
-  readonly detail: RunDetail | null
+  readonly history: RunHistory | null
   readonly isMissing: boolean
-  readonly openSteps: ReadonlyMap<string, readonly OpenStep[]>
+  readonly liveSteps: ReadonlyMap<string, readonly LiveStep[]>
   readonly role: TabRole
   readonly worker: WorkerState
   readonly notices: readonly Notice[]
-  readonly resumed: Resumed | null
   /** Read out by screen readers. */
   readonly announcement: string
 }
@@ -51,17 +55,17 @@ export interface DemoState {
 export const FIRST_LIMIT = 50
 
 export const INITIAL_STATE: DemoState = {
-  runs: [],
+  runs: new Map(),
+  listed: [],
   isLoaded: false,
   counts: null,
   limit: FIRST_LIMIT,
   selectedId: null,
-  detail: null,
+  history: null,
   isMissing: false,
-  openSteps: new Map(),
+  liveSteps: new Map(),
   role: 'unknown',
   worker: 'stopped',
   notices: [],
-  resumed: null,
   announcement: '',
 }

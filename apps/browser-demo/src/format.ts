@@ -1,10 +1,14 @@
 const counts = new Intl.NumberFormat('en')
 const ago = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
-const moments = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
+const moments = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 
 export function formatCount(count: number): string {
   return counts.format(count)
+}
+
+export function formatSteps(count: number): string {
+  return count === 1 ? '1 step was' : `${formatCount(count)} steps were`
 }
 
 export function formatPercent(share: number): string {
@@ -27,6 +31,16 @@ export function formatDuration(ms: number): string {
 
 function withRest(whole: number, unit: string, part: { readonly rest: number; readonly unit: string }): string {
   return part.rest === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${part.rest} ${part.unit}`
+}
+
+/** Whole seconds of what goes on: what is finer would only flicker. */
+export function formatElapsed(ms: number): string {
+  return ms < 1000 ? '0 s' : formatDuration(Math.floor(ms / 1000) * 1000)
+}
+
+/** Whole seconds until something is due; it is never 0 before. */
+export function formatCountdown(ms: number): string {
+  return formatDuration(Math.max(1, Math.ceil(ms / 1000)) * 1000)
 }
 
 export function formatAgo(instant: string, now: number): string {

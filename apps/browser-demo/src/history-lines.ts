@@ -1,6 +1,7 @@
-import type { StoredEvent } from '@coji/durably'
+import type { Run, StoredEvent } from '@coji/durably'
 import type { RunDetail } from './demo-state'
 import { formatDuration } from './format'
+import { durationOf } from './run-status'
 
 /** One line of what happened to a run: an event, or what the job logged. */
 export interface HistoryLine {
@@ -11,9 +12,9 @@ export interface HistoryLine {
 }
 
 /** Events and logs in one list, newest first. */
-export function historyLines({ events, logs }: RunDetail): HistoryLine[] {
+export function historyLines({ run, events, logs }: RunDetail): HistoryLine[] {
   const lines: HistoryLine[] = [
-    ...events.flatMap((event) => lineOf(event)),
+    ...events.flatMap((event) => lineOf(run, event)),
     ...logs.map(({ id, timestamp, level, message, stepName }) => ({
       key: id,
       timestamp,
@@ -25,8 +26,8 @@ export function historyLines({ events, logs }: RunDetail): HistoryLine[] {
   return lines.sort((a, b) => (a.timestamp < b.timestamp ? -1 : Number(a.timestamp > b.timestamp))).reverse()
 }
 
-function lineOf(event: StoredEvent): HistoryLine[] {
-  const told = wordsOf(event)
+function lineOf(run: Run, event: StoredEvent): HistoryLine[] {
+  const told = wordsOf(run, event)
   if (told === null) return []
   const isError = event.type === 'run:fail' || event.type === 'step:fail' || event.type === 'run:timeout'
   const isWarning = event.type === 'run:recover' || event.type === 'worker:lease-lost'
@@ -47,11 +48,11 @@ const WORDS: Readonly<Partial<Record<StoredEvent['type'], string>>> = {
   'worker:lease-lost': 'A worker found that the run is no longer its own',
 }
 
-function wordsOf(event: StoredEvent): string | null {
+function wordsOf(run: Run, event: StoredEvent): string | null {
   const { stepName, duration, error, requested } = event as Partial<Record<string, unknown>>
   switch (event.type) {
     case 'run:complete':
-      return `The run completed${tookText(duration)}`
+      return `The run completed${tookText(durationOf(run, 0))}`
     case 'run:fail':
     case 'run:timeout':
       return `The run failed: ${String(error)}`

@@ -1,16 +1,13 @@
 import { announceEvents } from './announce'
 import { createDemoActions, type DemoActions } from './demo-actions'
 import { INITIAL_STATE, type DemoState } from './demo-state'
+import { trackLiveSteps } from './live-steps'
 import { notify } from './notices'
 import { createObservable, type Observable } from './observable'
 import { openDemo } from './open-demo'
-import { trackOpenSteps } from './open-steps'
 import { sweep } from './sweep'
 import { watchDemo } from './watch-demo'
-
-const HEALTH_EVERY_MS = 500
-/** Who is to lead hears of it sooner than that. */
-const FOLLOWS_AFTER_MS = 400
+import { watchWorker } from './watch-worker'
 
 /** The running demo, as the page shows it. */
 export interface StartedDemo {
@@ -26,33 +23,22 @@ export async function startDemo(allowMemory: boolean): Promise<StartedDemo> {
   const demo = await openDemo({ allowMemory, onLeadership })
   const { durably, files, isInMemory, jobs } = demo
   const refresh = watchDemo(durably, state)
-  trackOpenSteps(durably, state)
+  trackLiveSteps(durably, state)
   announceEvents(durably, state)
   durably.start()
-  setTimeout(() => {
-    if (state.get().role === 'unknown') state.set({ role: 'follower' })
-  }, FOLLOWS_AFTER_MS)
+  watchWorker(durably, state)
   Object.assign(window, { durably, jobs })
 
   const followHash = () => {
     const selectedId = /^#run=(\w+)$/.exec(location.hash)?.[1] ?? null
-    state.set({ selectedId, detail: null, isMissing: false })
-    refresh.detail()
-  }
-  const lookAtWorker = () => {
-    const { worker } = durably.health()
-    if (worker !== state.get().worker) state.set({ worker })
+    state.set({ selectedId, history: null, isMissing: false })
+    refresh.now()
   }
   addEventListener('hashchange', followHash)
   document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'hidden') return
-    refresh.list()
-    refresh.detail()
+    if (document.visibilityState === 'visible') refresh.now()
   })
-  setInterval(lookAtWorker, HEALTH_EVERY_MS)
   followHash()
-  lookAtWorker()
-  refresh.list()
   void sweep(durably, files).catch((error: unknown) => notify(state, error, 'Old files were not removed'))
   return { state, isInMemory, actions: createDemoActions({ demo, state, refresh }) }
 }

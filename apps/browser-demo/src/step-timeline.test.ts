@@ -1,6 +1,6 @@
 import type { Run, Step, StoredEvent } from '@coji/durably'
 import { expect, test } from 'vitest'
-import type { OpenStep } from './demo-state'
+import type { LiveStep } from './demo-state'
 import { timelineOf, type TimelineParams } from './step-timeline'
 import { timeAxisOf } from './time-axis'
 
@@ -11,12 +11,12 @@ interface History {
   readonly status: Run['status']
   readonly events: readonly (readonly [ms: number, type: string, stepName?: string])[]
   readonly steps: readonly (readonly [name: string, from: number, to: number])[]
-  readonly openSteps?: readonly OpenStep[]
+  readonly liveSteps?: readonly LiveStep[]
   readonly now: number
 }
 
 /** What the timeline reads, and nothing else. */
-function params({ status, events, steps, openSteps = [], now }: History): TimelineParams {
+function params({ status, events, steps, liveSteps = [], now }: History): TimelineParams {
   const finishedAt = status === 'running' || status === 'pending' ? null : instant(now)
   return {
     run: { status, startedAt: instant(0), finishedAt } as Run,
@@ -24,10 +24,18 @@ function params({ status, events, steps, openSteps = [], now }: History): Timeli
     steps: steps.map(([name, from, to]) => {
       return { name, status: 'completed', startedAt: instant(from), completedAt: instant(to) } as Step
     }),
+    runId: 'run',
     logs: [],
-    openSteps,
+    liveSteps,
     now: BEGIN + now,
   }
+}
+
+/** As its events tell of it: begun, and with an end also ended. */
+function live(name: string, from: number, to?: number): LiveStep {
+  const step = { name, startedAt: instant(from), end: null, untilSeq: null }
+  if (to === undefined) return step
+  return { ...step, end: { kind: 'completed', at: instant(to), durationMs: to - from }, untilSeq: 7 }
 }
 
 test('a crash makes a gap from the last sign of life to the next execution, and cuts the step off', () => {
@@ -67,11 +75,44 @@ test('a crash makes a gap from the last sign of life to the next execution, and 
 })
 
 test('a step that only its event tells of runs until now, and never backwards', () => {
-  const open = (ms: number) => [{ name: 'two', startedAt: instant(ms) }]
+  const open = (ms: number) => [live('two', ms)]
   const history: History = { status: 'running', now: 500, events: [[0, 'run:start']], steps: [['one', 0, 100]] }
-  const bar = (openSteps: readonly OpenStep[]) => timelineOf(params({ ...history, openSteps }))?.rows.at(-1)?.bars[0]
+  const bar = (liveSteps: readonly LiveStep[]) => timelineOf(params({ ...history, liveSteps }))?.rows.at(-1)?.bars[0]
   expect(bar(open(120))).toMatchObject({ kind: 'running', from: BEGIN + 120, to: BEGIN + 500 })
   expect(bar(open(520))).toMatchObject({ kind: 'running', from: BEGIN + 520, to: BEGIN + 520 })
+})
+
+test('a step that has ended stays, as its event told, until its row is read', () => {
+  const events = [
+    [0, 'run:start'],
+    [110, 'step:start', 'two'],
+  ] as const
+  const history = { status: 'running', now: 500, events, liveSteps: [live('two', 120, 300)] } as const
+  const ended = [{ kind: 'completed', from: BEGIN + 120, to: BEGIN + 300, execution: 1 }]
+  const rowsOf = (steps: History['steps']) => timelineOf(params({ ...history, steps }))?.rows.map(({ bars }) => bars)
+  expect(rowsOf([])).toEqual([ended])
+  // Its row was read before the event that says so.
+  expect(rowsOf([['two', 121, 301]])).toEqual([[{ ...ended[0], from: BEGIN + 121, to: BEGIN + 301 }]])
+})
+
+test('what an execution found done is counted', () => {
+  const timeline = timelineOf(
+    params({
+      status: 'completed',
+      now: 900,
+      events: [
+        [0, 'run:start'],
+        [500, 'run:recover'],
+        [600, 'run:start'],
+      ],
+      steps: [
+        ['one', 0, 100],
+        ['two', 100, 200],
+        ['three', 700, 900],
+      ],
+    }),
+  )
+  expect(timeline?.skipped).toBe(2)
 })
 
 test('a night without a worker takes little room on the axis', () => {

@@ -1,66 +1,42 @@
 import type { Durably, EventType } from '@coji/durably'
-import { coalesce } from './coalesce'
+import { coalesce, type Coalesced } from './coalesce'
 import type { DemoState } from './demo-state'
 import { notify } from './notices'
 import type { Observable } from './observable'
-import { readDetail } from './read-detail'
+import { readShown } from './read-shown'
 
-/** A read takes about 2 ms of the one connection that the jobs write through. */
-const LIST_EVERY_MS = 300
-const DETAIL_EVERY_MS = 250
+/** A read takes some 3 ms of the one connection that the jobs write through. */
+const READ_EVERY_MS = 250
 const AGAIN_MS = 2000
 
-const OF_RUNS = [
-  ...(['run:trigger', 'run:start', 'run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:retry'] as const),
-  ...(['run:suspend', 'run:park', 'run:unpark', 'run:release', 'run:recover', 'run:progress', 'run:delete'] as const),
-  'worker:lease-lost',
+/** Nobody should see a run at work that has ended. */
+const ENDINGS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const
+
+const CHANGES = [
+  ...(['run:trigger', 'run:start', 'run:retry', 'run:suspend', 'run:park', 'run:unpark', 'run:release'] as const),
+  ...(['run:recover', 'run:progress', 'worker:lease-lost'] as const),
 ] as const satisfies readonly EventType[]
 
-const OF_STEPS = ['step:start', 'step:complete', 'step:fail', 'step:restart', 'log:write'] as const
+const CHANGES_OF_STEPS = ['step:start', 'step:complete', 'step:fail', 'step:restart', 'log:write'] as const
 
-export interface Refresh {
-  readonly list: () => void
-  readonly detail: () => void
-}
+export type Refresh = Coalesced
 
-/** Reads again what an event says has changed: rarely enough to leave the database to the jobs. */
+/** Reads again what an event says has changed: endings at once, the rest rarely enough to leave the database to the jobs. */
 export function watchDemo(durably: Durably, state: Observable<DemoState>): Refresh {
-  const reading = (read: () => Promise<void>, again: () => void) => async () => {
+  const refresh = coalesce(READ_EVERY_MS, async () => {
     try {
-      await read()
+      await readShown(durably, state)
     } catch (error) {
       notify(state, error, 'The database could not be read')
-      setTimeout(again, AGAIN_MS)
+      setTimeout(refresh.soon, AGAIN_MS)
     }
-  }
-  const list: () => void = coalesce(
-    LIST_EVERY_MS,
-    reading(
-      () => readList(durably, state),
-      () => list(),
-    ),
-  )
-  const detail: () => void = coalesce(
-    DETAIL_EVERY_MS,
-    reading(
-      () => readDetail(durably, state),
-      () => detail(),
-    ),
-  )
-  const detailOf = (runId: string) => {
-    if (runId === state.get().selectedId) detail()
-  }
-  for (const type of OF_RUNS) {
+  })
+  for (const type of ENDINGS) durably.on(type, refresh.now)
+  for (const type of CHANGES) durably.on(type, refresh.soon)
+  for (const type of CHANGES_OF_STEPS) {
     durably.on(type, ({ runId }) => {
-      list()
-      detailOf(runId)
+      if (runId === state.get().selectedId) refresh.soon()
     })
   }
-  for (const type of OF_STEPS) durably.on(type, ({ runId }) => detailOf(runId))
-  return { list, detail }
-}
-
-async function readList(durably: Durably, state: Observable<DemoState>): Promise<void> {
-  const [runs, counts] = await Promise.all([durably.getRuns({ limit: state.get().limit }), durably.counts()])
-  state.set({ runs, counts, isLoaded: true })
+  return refresh
 }

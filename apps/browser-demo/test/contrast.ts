@@ -1,13 +1,14 @@
 import type { Page } from 'playwright'
 
 export interface ReadText {
+  /** Of a bar: how it is drawn. */
   readonly text: string
   readonly contrast: number
-  /** From 24 px, or 18.66 px when bold: 3 is enough there. */
+  /** From 24 px, or 18.66 px when bold: 3 is enough there, and for bars. */
   readonly isLarge: boolean
 }
 
-/** Every text on the screen with its contrast to what is behind it, as WCAG 2 computes it. */
+/** Every text and bar on the screen with its contrast to what is behind it, as WCAG 2 computes it. */
 export function contrasts(page: Page): Promise<ReadText[]> {
   return page.evaluate(() => {
     const canvas = document.createElement('canvas')
@@ -39,17 +40,28 @@ export function contrasts(page: Page): Promise<ReadText[]> {
         .map((node) => node.textContent)
         .join('')
         .trim()
-    return [...document.body.querySelectorAll<HTMLElement>('*')]
+    const contrastOf = (element: Element, colour: string): number => {
+      const under = behind(element)
+      const [dark = 0, light = 0] = [luminance(paint(under)), luminance(paint([...under, colour]))].sort(
+        (a, b) => a - b,
+      )
+      return (light + 0.05) / (dark + 0.05)
+    }
+    const bars = [...document.querySelectorAll('.bar, .overview-bars path')].map((bar) => {
+      const { backgroundColor, borderColor, borderStyle, fill, stroke } = getComputedStyle(bar)
+      const drawn = bar instanceof SVGElement ? [fill, stroke] : [backgroundColor, borderColor]
+      const isOutlined = bar instanceof SVGElement ? stroke !== 'none' : borderStyle !== 'none'
+      const place = bar.parentElement ?? bar
+      return { text: bar.outerHTML, contrast: contrastOf(place, drawn[isOutlined ? 1 : 0] ?? ''), isLarge: true }
+    })
+    const texts = [...document.body.querySelectorAll<HTMLElement>('*')]
       .filter((element) => ownText(element) !== '' && element.checkVisibility() && !element.matches(':disabled'))
       .map((element) => {
         const style = getComputedStyle(element)
-        const under = behind(element)
-        const [dark = 0, light = 0] = [luminance(paint(under)), luminance(paint([...under, style.color]))].sort(
-          (a, b) => a - b,
-        )
         const size = Number.parseFloat(style.fontSize)
         const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700)
-        return { text: ownText(element).slice(0, 60), contrast: (light + 0.05) / (dark + 0.05), isLarge }
+        return { text: ownText(element).slice(0, 60), contrast: contrastOf(element, style.color), isLarge }
       })
+    return [...texts, ...bars]
   })
 }

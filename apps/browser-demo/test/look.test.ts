@@ -1,63 +1,83 @@
+import { join } from 'node:path'
+import { env } from 'node:process'
 import type { Page } from 'playwright'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { SCALE } from '../../../test/scale'
+import { violationsOf } from './axe'
 import { contrasts } from './contrast'
-import { finishedRun, importSample, newRun, recordedSteps, runIds } from './demo-page'
+import { STATES } from './states'
 import { withDemo } from './with-demo'
 
-/** A completed and a failed run; the page shows the one named last. */
-async function showSomething(page: Page): Promise<void> {
-  await finishedRun(page, await importSample(page))
-  await dropNonsense(page)
+const WIDE = { width: 1440, height: 900 }
+const PHONE = { width: 360, height: 740 }
+
+interface Look {
+  readonly viewport: typeof WIDE
+  readonly colorScheme: 'light' | 'dark'
 }
 
-async function dropNonsense(page: Page): Promise<void> {
-  const before = await runIds(page)
-  const file = { name: 'cats.csv', mimeType: 'text/csv', buffer: Buffer.from('name,colour\r\nMia,red\r\n') }
-  await page.getByLabel('Drop a CSV of orders').setInputFiles(file)
-  await finishedRun(page, await newRun(page, before))
+const LOOKS: Readonly<Record<string, Look>> = {
+  'wide, light': { viewport: WIDE, colorScheme: 'light' },
+  'phone, dark': { viewport: PHONE, colorScheme: 'dark' },
 }
 
-async function hardToRead(page: Page): Promise<string[]> {
-  const texts = await contrasts(page)
-  expect(texts.length).toBeGreaterThan(20)
-  return texts
+const MORE_LOOKS: typeof LOOKS = {
+  'wide, dark': { viewport: WIDE, colorScheme: 'dark' },
+  'phone, light': { viewport: PHONE, colorScheme: 'light' },
+}
+
+/** With a folder in it every look is kept as a picture, for eyes. */
+const PICTURES = env['DEMO_PICTURES']
+
+const looks = Object.entries(PICTURES === undefined && SCALE === 'quick' ? LOOKS : { ...LOOKS, ...MORE_LOOKS })
+
+async function keepPicture(page: Page, name: string): Promise<void> {
+  if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true })
+}
+
+async function hardToSee(page: Page): Promise<string[]> {
+  const seen = await contrasts(page)
+  expect(seen.length).toBeGreaterThan(5)
+  return seen
     .filter(({ contrast, isLarge }) => contrast < (isLarge ? 3 : 4.5))
     .map(({ text, contrast }) => `${contrast.toFixed(2)}: ${text}`)
 }
 
-test('is easy to read, in the light and in the dark', () =>
-  withDemo(async ({ page }) => {
-    await showSomething(page)
-    const items = page.getByRole('list', { name: 'Runs' }).getByRole('button')
-    const backgrounds = new Set<string>()
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-      backgrounds.add(await page.evaluate(() => getComputedStyle(document.body).backgroundColor))
-      for (const status of ['failed', 'completed']) {
-        await items.filter({ hasText: status }).click()
-        await page.getByRole('region', { name: /^Run / }).getByText(status, { exact: true }).first().waitFor()
-        expect(await hardToRead(page), `${colorScheme}, ${status}`).toEqual([])
+/** What has less room than it needs. */
+function clipped(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>('html, .step-time, .chip, .badge, h1, h2, h3, button')]
+      .filter((element) => element.checkVisibility() && element.scrollWidth > element.clientWidth + 1)
+      .map((element) => element.outerHTML.slice(0, 200)),
+  )
+}
+
+test('every state is easy to read, complete and accessible, on a wide screen and on a phone', () =>
+  withDemo(
+    async (demo) => {
+      for (const [state, show] of STATES) {
+        const page = await show(demo)
+        for (const [name, { viewport, colorScheme }] of looks) {
+          const message = `${state}, ${name}`
+          await page.setViewportSize(viewport)
+          await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+          await keepPicture(page, message)
+          expect.soft(await hardToSee(page), message).toEqual([])
+          expect.soft(await clipped(page), message).toEqual([])
+          expect.soft(await violationsOf(page), message).toEqual([])
+        }
+        await page.setViewportSize(WIDE)
       }
-    }
-    expect(backgrounds.size).toBe(2)
-  }))
-
-describe('on a phone of 360 px', () => {
-  const phone = { viewport: { width: 360, height: 740 }, hasTouch: true }
-  const width = (page: Page) => page.evaluate(() => document.documentElement.scrollWidth)
-
-  test('nothing has to be scrolled sideways', () =>
-    withDemo(async ({ page }) => {
-      expect(await width(page)).toBeLessThanOrEqual(360)
-      const id = await importSample(page)
-      await recordedSteps(page, id, 5)
-      await page.getByRole('region', { name: 'Steps' }).getByText('rows 1-1000').first().waitFor()
-      expect(await width(page)).toBeLessThanOrEqual(360)
-      await finishedRun(page, id)
-      await page.getByRole('list', { name: 'Runs' }).getByText('completed').first().waitFor()
-      expect(await width(page)).toBeLessThanOrEqual(360)
-      await dropNonsense(page)
-      await page.getByText('has the columns').first().waitFor()
-      expect(await width(page)).toBeLessThanOrEqual(360)
-    }, phone))
-})
+      const { page } = demo
+      await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
+      const items = page.getByRole('list', { name: 'Runs' }).getByRole('button')
+      for (let index = 0; index < (await items.count()); index++) {
+        await items.nth(index).click()
+        await page.locator('.bar').first().waitFor()
+        const message = `forced colours, run ${index + 1}`
+        await keepPicture(page, message)
+        expect.soft(await hardToSee(page), message).toEqual([])
+      }
+    },
+    { viewport: WIDE, hasTouch: true },
+  ))

@@ -1,7 +1,9 @@
-import type { BrowserContext, Page } from 'playwright'
-import { expect, inject } from 'vitest'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright'
+import { afterAll, expect, inject } from 'vitest'
+import { chromiumOptions } from '../../../test/chromium'
+import { PATIENCE_MS } from '../../../test/pace'
 import { openTab } from './demo-page'
-import { type ContextOptions, withBrowser } from './profile'
+import type { ContextOptions } from './profile'
 import { createWitness, type Witness } from './witness'
 
 export interface OpenDemo {
@@ -10,13 +12,23 @@ export interface OpenDemo {
   readonly witness: Witness
 }
 
-/** Runs `use` with the built demo in a browser of its own, and demands that the console stays empty. */
-export function withDemo(use: (demo: OpenDemo) => Promise<void>, options: ContextOptions = {}): Promise<void> {
-  return withBrowser(async (context) => {
+/** One for all tests of a file. */
+let browser: Promise<Browser> | null = null
+
+afterAll(async () => (await browser)?.close())
+
+/** Runs `use` with the built demo in storage of its own, and demands that the console stays empty. */
+export async function withDemo(use: (demo: OpenDemo) => Promise<void>, options: ContextOptions = {}): Promise<void> {
+  browser ??= chromium.launch(chromiumOptions())
+  const context = await (await browser).newContext(options)
+  context.setDefaultTimeout(PATIENCE_MS)
+  try {
     const witness = createWitness()
     await witness.watch(context)
     const { page, complaints } = await openTab(context, inject('demoUrl'))
     await use({ page, context, witness })
     expect(complaints).toEqual([])
-  }, options)
+  } finally {
+    await context.close()
+  }
 }

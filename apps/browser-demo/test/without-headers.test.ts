@@ -20,7 +20,9 @@ test('without the headers there is one clear message, and memory for those who a
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360)
       expect(complaints).toEqual([])
       await page.getByRole('button', { name: 'Go on in memory' }).click()
-      await page.getByText('a reload forgets everything').waitFor()
+      await page.getByText('In memory', { exact: true }).waitFor()
+      await page.getByText('Nothing is kept here').waitFor()
+      expect(await page.getByRole('button', { name: /^Kill/ }).count()).toBe(0)
       const run = await finishedRun(page, await importSample(page))
       expect(checkSampleImport(run)).toEqual([])
       // SQLite tells the developer that it has no file, which the person has just agreed to.

@@ -14,10 +14,12 @@ export interface Witness {
   began(start: BodyStart): Promise<void>
   /** The body of this part or a later one begins in this page, and gets no further until it is let go. */
   hold(start: BodyStart): () => void
+  letAllGo(): void
 }
 
 interface Hold extends BodyStart {
   readonly ended: Promise<void>
+  readonly letGo: () => void
 }
 
 const PART = /orders-(\d{5})\.jsonl$/
@@ -49,16 +51,20 @@ export function createWitness(): Witness {
     },
     began: (start) => expect.poll(() => isIn(seen, start), { interval: 5 }).toBe(true),
     hold(start) {
-      let letGo = () => {}
+      let end = () => {}
       const ended = new Promise<void>((resolve) => {
-        letGo = resolve
+        end = resolve
       })
-      const hold = { ...start, ended }
-      holds.add(hold)
-      return () => {
+      const letGo = () => {
         holds.delete(hold)
-        letGo()
+        end()
       }
+      const hold: Hold = { ...start, ended, letGo }
+      holds.add(hold)
+      return letGo
+    },
+    letAllGo() {
+      for (const { letGo } of holds) letGo()
     },
   }
 }

@@ -1,8 +1,8 @@
 import type { StartedDemo } from '../start-demo'
 import { ConsoleHint } from './console-hint'
+import { DETAIL_ID, focusDetail } from './focus'
 import { NewJob } from './new-job'
 import { Notices } from './notices'
-import { ResumedBanner } from './resumed-banner'
 import { RunList } from './run-list'
 import { SelectedRun } from './selected-run'
 import { TopBar } from './top-bar'
@@ -12,21 +12,23 @@ import { useStateOf } from './use-state-of'
 export function App({ started }: { readonly started: StartedDemo }) {
   const { state, actions, isInMemory } = started
   const announcement = useStateOf(state, (value) => value.announcement)
+  const isEmpty = useStateOf(state, ({ isLoaded, listed, selectedId }) => {
+    return isLoaded && listed.length === 0 && selectedId === null
+  })
   return (
     <>
       <button type="button" className="skip-link" onClick={focusDetail}>
         Skip to the selected run
       </button>
       <TopBar state={state} actions={actions} isInMemory={isInMemory} />
-      <main className="columns">
+      <main className={`columns${isEmpty ? ' is-empty' : ''}`}>
         <div className="column">
           <NewJob actions={actions} />
           <RunList state={state} actions={actions} />
         </div>
-        <div className="column" id="detail" tabIndex={-1}>
+        <div className="column" id={DETAIL_ID} tabIndex={-1}>
           <Notices state={state} />
-          <ResumedBanner state={state} />
-          <SelectedRun state={state} actions={actions} />
+          <SelectedRun state={state} actions={actions} isInMemory={isInMemory} />
         </div>
       </main>
       <ConsoleHint />
@@ -35,8 +37,4 @@ export function App({ started }: { readonly started: StartedDemo }) {
       </p>
     </>
   )
-}
-
-function focusDetail(): void {
-  document.getElementById('detail')?.focus()
 }

@@ -56,7 +56,7 @@ export function NewJob({ actions }: { readonly actions: DemoActions }) {
         >
           Build search index
         </button>
-        <span className="muted small">over {formatCount(DOCUMENTS)} documents</span>
+        <span className="muted small">{formatCount(DOCUMENTS)} documents</span>
       </div>
       <PreparationBar preparation={preparation} />
     </section>

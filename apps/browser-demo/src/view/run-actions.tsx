@@ -2,6 +2,8 @@ import type { Run } from '@coji/durably'
 import { useEffect, useRef, useState } from 'react'
 import type { DemoActions } from '../demo-actions'
 import { canCancel, canRetry } from '../run-status'
+import { focusDetail } from './focus'
+import { useFocusKept } from './use-focus-kept'
 
 interface RunActionsProps {
   readonly run: Run
@@ -11,24 +13,31 @@ interface RunActionsProps {
 /** What can be done to the run as it stands. */
 export function RunActions({ run, actions }: RunActionsProps) {
   const [isBusy, setIsBusy] = useState(false)
+  const group = useFocusKept()
   const during = async (work: () => Promise<unknown>) => {
+    if (isBusy) return
     setIsBusy(true)
     await work()
     setIsBusy(false)
   }
   const remove = async () => {
-    // What had the focus is gone with the run.
-    if (await actions.remove(run)) document.getElementById('detail')?.focus()
+    if (await actions.remove(run)) focusDetail()
   }
   return (
-    <div className="button-row run-actions">
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a group of form fields.
+    <div className="button-row run-actions" role="group" aria-label="Actions" tabIndex={-1} ref={group}>
       {canCancel(run) && (
-        <button type="button" disabled={isBusy} onClick={() => during(() => actions.cancel(run))}>
+        <button type="button" aria-disabled={isBusy} onClick={() => during(() => actions.cancel(run))}>
           Cancel
         </button>
       )}
       {canRetry(run) && (
-        <button type="button" className="primary" disabled={isBusy} onClick={() => during(() => actions.retry(run))}>
+        <button
+          type="button"
+          className="primary"
+          aria-disabled={isBusy}
+          onClick={() => during(() => actions.retry(run))}
+        >
           Retry
         </button>
       )}
@@ -54,7 +63,7 @@ function DeleteButton({ isBusy, onDelete }: DeleteButtonProps) {
   }, [asks])
   if (!asks) {
     return (
-      <button type="button" className="danger-quiet" ref={toFocus} disabled={isBusy} onClick={() => setAsks(true)}>
+      <button type="button" className="danger-quiet" ref={toFocus} aria-disabled={isBusy} onClick={() => setAsks(true)}>
         Delete
       </button>
     )
@@ -63,10 +72,10 @@ function DeleteButton({ isBusy, onDelete }: DeleteButtonProps) {
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a group of form fields.
     <span className="confirm" role="group" aria-label="Delete this run?">
       <span>Delete this run and its files?</span>
-      <button type="button" className="danger" disabled={isBusy} onClick={() => void onDelete()}>
+      <button type="button" className="danger" aria-disabled={isBusy} onClick={() => void onDelete()}>
         Yes, delete
       </button>
-      <button type="button" ref={toFocus} disabled={isBusy} onClick={() => setAsks(false)}>
+      <button type="button" ref={toFocus} aria-disabled={isBusy} onClick={() => setAsks(false)}>
         Keep
       </button>
     </span>

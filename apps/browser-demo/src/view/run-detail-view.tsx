@@ -1,52 +1,60 @@
 import type { ReactNode } from 'react'
 import type { Run } from '@coji/durably'
 import type { DemoActions } from '../demo-actions'
-import type { OpenStep, RunDetail } from '../demo-state'
-import { formatDuration, formatMoment, formatPercent } from '../format'
-import { shareOf } from '../run-status'
+import type { LiveStep, RunDetail } from '../demo-state'
+import { formatDuration, formatElapsed, formatMoment, formatPercent } from '../format'
+import { durationOf, shareOf, waitText } from '../run-status'
 import { RunActions } from './run-actions'
 import { RunHistory } from './run-history'
 import { RunResult } from './run-result'
 import { StatusChip } from './status-chip'
 import { StepsView } from './steps-view'
+import { useNowUntil } from './use-now'
 
 interface RunDetailViewProps {
   readonly detail: RunDetail
-  readonly openSteps: readonly OpenStep[]
+  readonly liveSteps: readonly LiveStep[]
   readonly actions: DemoActions
 }
 
-export function RunDetailView({ detail, openSteps, actions }: RunDetailViewProps) {
+export function RunDetailView({ detail, liveSteps, actions }: RunDetailViewProps) {
   const { run } = detail
   return (
     <section className="run-detail" aria-label={`Run ${run.id}`}>
       <div className="card">
         <div className="run-head">
-          <h2>{run.jobName}</h2>
-          <StatusChip run={run} />
+          <div className="run-title">
+            <h2>{run.jobName}</h2>
+            <StatusChip run={run} />
+          </div>
           <RunActions run={run} actions={actions} />
         </div>
-        <Facts run={run} />
         <RunProgress run={run} />
+        <Facts run={run} />
       </div>
+      <StepsView detail={detail} liveSteps={liveSteps} />
       <RunResult run={run} />
-      <StepsView detail={detail} openSteps={openSteps} />
       <RunHistory detail={detail} />
     </section>
   )
 }
 
 function Facts({ run }: { readonly run: Run }) {
-  const { id, createdAt, startedAt, finishedAt, attempt } = run
-  const ms = startedAt !== null && finishedAt !== null ? Date.parse(finishedAt) - Date.parse(startedAt) : null
+  const { id, createdAt, attempt } = run
   return (
     <dl className="facts">
-      <Fact name="Run" value={<code>{id}</code>} />
+      <Fact name={run.finishedAt === null ? 'So far' : 'Took'} value={<Duration run={run} />} />
       <Fact name="Triggered" value={formatMoment(createdAt)} />
-      {ms !== null && <Fact name="Took" value={formatDuration(ms)} />}
       {attempt > 1 && <Fact name="Attempt" value={String(attempt)} />}
+      <Fact name="Run" value={<code>{id}</code>} />
     </dl>
   )
+}
+
+function Duration({ run }: { readonly run: Run }) {
+  const ms = durationOf(run, useNowUntil(run.finishedAt))
+  if (ms === null) return '–'
+  return run.finishedAt === null ? formatElapsed(ms) : formatDuration(ms)
 }
 
 function Fact({ name, value }: { readonly name: string; readonly value: ReactNode }) {
@@ -59,20 +67,15 @@ function Fact({ name, value }: { readonly name: string; readonly value: ReactNod
 }
 
 function RunProgress({ run }: { readonly run: Run }) {
-  const share = shareOf(run)
-  const message = run.progress?.message
+  const share = shareOf(run) ?? 0
+  const wait = waitText(run, useNowUntil(run.finishedAt))
   return (
     <div className="progress-row">
-      <progress
-        className={`status-${run.status}`}
-        max={1}
-        // A run that waits for its turn has said nothing yet: empty, not restless.
-        value={share ?? 0}
-        aria-label="Progress"
-      />
-      <span className="progress-text">
-        {message !== undefined && <span>{message}</span>} <span className="muted">{formatPercent(share ?? 0)}</span>
-      </span>
+      {/* A run that waits for its turn has said nothing yet: empty, not restless. */}
+      <progress className={`status-${run.status}`} max={1} value={share} aria-label="Progress" />
+      <p className="progress-text">
+        <span>{wait ?? run.progress?.message ?? ''}</span> <span className="muted">{formatPercent(share)}</span>
+      </p>
     </div>
   )
 }

@@ -1,6 +1,6 @@
 import type { Run } from '@coji/durably'
-import { formatAgo, formatDuration, formatMoment, formatPercent } from '../format'
-import { shareOf, shortId } from '../run-status'
+import { formatAgo, formatCountdown, formatDuration, formatMoment, formatPercent } from '../format'
+import { durationOf, msUntilDue, shareOf, shortId } from '../run-status'
 import { StatusChip } from './status-chip'
 
 interface RunItemProps {
@@ -11,7 +11,6 @@ interface RunItemProps {
 }
 
 export function RunItem({ run, now, isSelected, onSelect }: RunItemProps) {
-  const share = shareOf(run)
   return (
     <button
       type="button"
@@ -22,17 +21,20 @@ export function RunItem({ run, now, isSelected, onSelect }: RunItemProps) {
       <strong className="run-item-name">{run.jobName}</strong>{' '}
       <code className="run-item-id muted">{shortId(run.id)}</code> <StatusChip run={run} />
       <span className="run-item-bar" aria-hidden="true">
-        <span className={`fill status-${run.status}`} style={{ inlineSize: `${(share ?? 0) * 100}%` }} />
+        <span className={`fill status-${run.status}`} style={{ inlineSize: `${(shareOf(run) ?? 0) * 100}%` }} />
       </span>{' '}
       <span className="run-item-ago muted small" title={formatMoment(run.createdAt)}>
         {formatAgo(run.createdAt, now)}
       </span>{' '}
-      <span className="run-item-end muted small">{endText(run, share)}</span>
+      <span className="run-item-end muted small">{endText(run, now)}</span>
     </button>
   )
 }
 
-function endText({ status, startedAt, finishedAt }: Run, share: number | null): string {
-  if (startedAt !== null && finishedAt !== null) return formatDuration(Date.parse(finishedAt) - Date.parse(startedAt))
-  return status === 'running' || startedAt !== null ? formatPercent(share ?? 0) : ''
+function endText(run: Run, now: number): string {
+  const ms = durationOf(run, now)
+  if (run.finishedAt !== null) return ms === null ? '' : formatDuration(ms)
+  const untilDue = msUntilDue(run, now)
+  if (untilDue !== null) return `in ${formatCountdown(untilDue)}`
+  return ms === null ? '' : formatPercent(shareOf(run) ?? 0)
 }

@@ -14,23 +14,24 @@ interface RunListProps {
 }
 
 const AGO_EVERY_MS = 5000
+const COUNTDOWN_EVERY_MS = 250
 
 /** All runs, newest first. */
 export function RunList({ state, actions }: RunListProps) {
-  const runs = useStateOf(state, (value) => value.runs)
+  const byId = useStateOf(state, (value) => value.runs)
+  const listed = useStateOf(state, (value) => value.listed)
   const counts = useStateOf(state, (value) => value.counts)
   const isLoaded = useStateOf(state, (value) => value.isLoaded)
   const selectedId = useStateOf(state, (value) => value.selectedId)
-  const now = Math.max(useNow(AGO_EVERY_MS), Date.parse(runs[0]?.createdAt ?? '') || 0)
+  const runs = listed.flatMap((id) => byId.get(id) ?? [])
+  const now = useNow(runs.some(({ status }) => status === 'pending') ? COUNTDOWN_EVERY_MS : AGO_EVERY_MS)
   const total = counts === null ? runs.length : RUN_STATUSES.reduce((sum, each) => sum + counts[each], 0)
   return (
     <section className="card runs" aria-labelledby="runs">
       <h2 id="runs">
         Runs <span className="muted">{isLoaded && formatCount(total)}</span>
       </h2>
-      {isLoaded && runs.length === 0 && (
-        <p className="muted empty">No runs yet. Import the sample to see one: it needs no file of yours.</p>
-      )}
+      {isLoaded && runs.length === 0 && <p className="muted empty">No runs yet.</p>}
       {/* biome-ignore lint/a11y/noRedundantRoles: Safari takes a list without bullets for no list. */}
       <ul role="list" aria-label="Runs" className="run-list" onKeyDown={moveFocus}>
         {runs.map((run) => (

@@ -2,12 +2,15 @@ import type { Run } from '@coji/durably'
 import type { BuildSearchIndexOutput, ImportCsvOutput } from '@coji/durably-jobs'
 import { formatCount, formatMoney } from '../format'
 
-/** What came of the run, once it has ended. */
+/** What came of the run, or of its last attempt. */
 export function RunResult({ run }: { readonly run: Run }) {
   if (run.error !== null) {
     return (
       <section className="card result is-failed" aria-label="Error">
-        <h3>{run.errorDetail?.stepName === undefined ? 'Error' : `Error in ${run.errorDetail.stepName}`}</h3>
+        <h3>
+          {run.finishedAt === null ? 'Last error' : 'Error'}
+          {run.errorDetail?.stepName !== undefined && ` in ${run.errorDetail.stepName}`}
+        </h3>
         <p className="error-text">{run.error}</p>
       </section>
     )

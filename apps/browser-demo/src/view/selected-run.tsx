@@ -1,23 +1,26 @@
-import { useEffect, useRef } from 'react'
+import { useEffect, useMemo, useRef } from 'react'
 import type { DemoActions } from '../demo-actions'
 import type { DemoState } from '../demo-state'
 import type { Observable } from '../observable'
 import { RunDetailView } from './run-detail-view'
 import { useStateOf } from './use-state-of'
+import { Welcome } from './welcome'
 
 interface SelectedRunProps {
   readonly state: Observable<DemoState>
   readonly actions: DemoActions
+  readonly isInMemory: boolean
 }
 
 const NO_STEPS = [] as const
 
 /** The run that the address names. */
-export function SelectedRun({ state, actions }: SelectedRunProps) {
+export function SelectedRun({ state, actions, isInMemory }: SelectedRunProps) {
   const selectedId = useStateOf(state, (value) => value.selectedId)
-  const detail = useStateOf(state, (value) => value.detail)
-  const isMissing = useStateOf(state, (value) => value.isMissing)
-  const openSteps = useStateOf(state, (value) => value.openSteps.get(selectedId ?? '') ?? NO_STEPS)
+  const run = useStateOf(state, (value) => value.runs.get(selectedId ?? '') ?? null)
+  const history = useStateOf(state, (value) => value.history)
+  const liveSteps = useStateOf(state, (value) => value.liveSteps.get(selectedId ?? '') ?? NO_STEPS)
+  const detail = useMemo(() => (run === null || history === null ? null : { ...history, run }), [run, history])
   const ref = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const { current } = ref
@@ -25,23 +28,29 @@ export function SelectedRun({ state, actions }: SelectedRunProps) {
     if (selectedId !== null && matchMedia('(max-width: 899px)').matches) current?.scrollIntoView({ block: 'start' })
   }, [selectedId])
   return (
-    <div ref={ref}>
-      {detail !== null && <RunDetailView key={detail.run.id} detail={detail} openSteps={openSteps} actions={actions} />}
-      {detail === null && <NoRun isMissing={isMissing} isReading={selectedId !== null && !isMissing} />}
+    <div ref={ref} className="selected-run">
+      {detail === null ? (
+        <NoDetail state={state} isInMemory={isInMemory} />
+      ) : (
+        <RunDetailView key={detail.runId} detail={detail} liveSteps={liveSteps} actions={actions} />
+      )}
     </div>
   )
 }
 
-function NoRun({ isMissing, isReading }: { readonly isMissing: boolean; readonly isReading: boolean }) {
-  if (isReading) return <div className="card no-run muted">Reading the run …</div>
+function NoDetail({ state, isInMemory }: Pick<SelectedRunProps, 'state' | 'isInMemory'>) {
+  const { isMissing, isLoaded, selectedId, listed } = useStateOf(state, (value) => value)
+  if (isMissing) return <Note title="This run is gone" text="It was deleted, here or in another tab." />
+  if (!isLoaded || selectedId !== null) return <div className="card no-run is-late muted">Reading the run …</div>
+  if (listed.length === 0) return <Welcome isInMemory={isInMemory} />
+  return <Note title="No run selected" text="Choose one of the runs to see its steps." />
+}
+
+function Note({ title, text }: { readonly title: string; readonly text: string }) {
   return (
     <div className="card no-run">
-      <h2>{isMissing ? 'This run is gone' : 'No run selected'}</h2>
-      <p className="muted">
-        {isMissing
-          ? 'It was deleted, here or in another tab.'
-          : 'Start a job, then kill its worker in the middle: the page comes back and goes on after the last stored step.'}
-      </p>
+      <h2>{title}</h2>
+      <p className="muted">{text}</p>
     </div>
   )
 }

@@ -45,7 +45,7 @@ export const Row = memo(
           ))}
         </span>
         <span className="step-time">
-          <span className={kind === 'completed' ? 'visually-hidden' : `step-kind ${last?.kind}`}>{kind} </span>
+          <span className={last?.kind === 'completed' ? 'visually-hidden' : `step-kind ${last?.kind}`}>{kind}</span>{' '}
           {last !== undefined && formatDuration(last.to - last.from)}
         </span>
       </li>
