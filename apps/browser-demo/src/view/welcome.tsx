@@ -65,7 +65,7 @@ function Picture() {
         worker dies
       </text>
       <text x="373" y="88">
-        the next one goes on
+        the next goes on
       </text>
     </svg>
   )
