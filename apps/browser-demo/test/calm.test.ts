@@ -6,7 +6,8 @@ import { faultsOf, watchPage } from './page-watch'
 import { withDemo } from './with-demo'
 
 const LONG = 10_000
-const MIDDLE = 6
+/** Its row is below the first that are shown. */
+const LATE = 18
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 const detailOf = (page: Page, id: string) => page.getByRole('region', { name: `Run ${id}` })
@@ -39,9 +40,9 @@ test('a run that was interrupted opens where it was, and says what was skipped o
   withDemo(async ({ page, witness }) => {
     const other = await importRows(page, 1_000)
     await finishedRun(page, other)
-    witness.hold({ page, part: MIDDLE })
+    witness.hold({ page, part: LATE })
     const id = await importRows(page, 2 * LONG)
-    await recordedSteps(page, id, MIDDLE)
+    await recordedSteps(page, id, LATE)
     await Promise.all([page.waitForEvent('load'), button(page, "Kill this tab's worker").click()])
     await resumed(page).waitFor()
     witness.letAllGo()
@@ -52,7 +53,7 @@ test('a run that was interrupted opens where it was, and says what was skipped o
     await page.goto(`${new URL(page.url()).origin}/#run=${id}`)
     await detailOf(page, id).getByRole('region', { name: 'Result' }).waitFor()
     await resumed(page).waitFor()
-    const isSeen = await page.locator('.chart-row', { hasText: 'rows 5001-6000' }).evaluate((row) => {
+    const isSeen = await page.locator('.chart-row', { hasText: 'rows 17001-18000' }).evaluate((row) => {
       const chart = row.closest('.chart')?.getBoundingClientRect()
       const { top, bottom } = row.getBoundingClientRect()
       return chart !== undefined && top > chart.top && bottom < chart.bottom
