@@ -15,6 +15,7 @@ const LONGEST = [
   'packages/durably/test/tabs/leader.test.ts',
   'test/pack.test.ts',
   'apps/browser-demo/test/screen.test.ts',
+  'apps/browser-demo/test/look.test.ts',
   'packages/durably/test/postgres/soak.test.ts',
   'packages/durably/test/postgres/restart.test.ts',
   'packages/durably/test/processes/kill.test.ts',

@@ -1,5 +1,6 @@
 import type { Run } from '@coji/durably'
 import { FIRST_LIMIT, type DemoState } from './demo-state'
+import { killPage } from './farewell'
 import { folderOf, type OnShare, startFileImport, startIndex, startSampleImport } from './inputs'
 import { notify } from './notices'
 import type { Observable } from './observable'
@@ -19,9 +20,6 @@ export interface DemoActions {
   /** Ends the page as a crash would: nothing in it gets to clean up. */
   killWorker(): void
 }
-
-/** With these a page is told that it goes, which a crash does not do. */
-const FAREWELLS = ['beforeunload', 'visibilitychange', 'pagehide', 'freeze', 'unload'] as const
 
 export interface DemoActionsParams {
   readonly demo: Demo
@@ -65,13 +63,10 @@ export function createDemoActions({ demo, state, refresh }: DemoActionsParams): 
     remove: ({ id, payload }) =>
       told('The run was not deleted', async () => {
         await durably.deleteRun(id)
+        if (state.get().selectedId === id) select(null)
         const folder = folderOf(payload)
         if (folder !== null) await files.removeFolder(folder)
-        if (state.get().selectedId === id) select(null)
       }),
-    killWorker() {
-      for (const type of FAREWELLS) addEventListener(type, (event) => event.stopImmediatePropagation(), true)
-      location.reload()
-    },
+    killWorker: killPage,
   }
 }

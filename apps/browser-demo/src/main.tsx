@@ -5,6 +5,7 @@ import './styles/controls.css'
 import './styles/layout.css'
 import './styles/runs.css'
 import './styles/timeline.css'
+import { guardFarewells } from './farewell'
 import { startDemo } from './start-demo'
 import { App } from './view/app'
 import { Opening } from './view/opening'
@@ -15,6 +16,7 @@ if (element === null) throw new Error('The page has no element with the id "root
 const root = createRoot(element)
 const allowMemory = new URLSearchParams(location.search).has('memory')
 
+guardFarewells()
 root.render(<Opening />)
 startDemo(allowMemory).then(
   (started) =>

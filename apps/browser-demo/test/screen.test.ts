@@ -67,14 +67,22 @@ test('a cancelled import goes on when it is retried, with the steps it has', () 
     await detailOf(page, id).waitFor({ state: 'detached' })
   }))
 
-test('a killed worker is back after the reload, and says what it skipped', () =>
+test('a worker killed without a farewell is back after the reload, and says what it skipped', () =>
   withDemo(async ({ page, witness }) => {
     const { seen } = witness
     const letGo = witness.hold({ page, part: MIDDLE })
     const id = await importRows(page, LONG)
     await recordedSteps(page, id, 5)
+    await page.evaluate(() => {
+      const takeLeave = ({ type }: Event) => localStorage.setItem('farewell', type)
+      for (const type of ['beforeunload', 'pagehide', 'visibilitychange']) {
+        addEventListener(type, takeLeave)
+        document.addEventListener(type, takeLeave)
+      }
+    })
     await Promise.all([page.waitForEvent('load'), button(page, "Kill this tab's worker").click()])
     letGo()
+    expect(await page.evaluate(() => localStorage.getItem('farewell'))).toBe(null)
     const text = await page.getByText(/Resumed: \d+ steps were skipped/).textContent()
     const skipped = Number(/\d+/.exec(text ?? '')?.[0])
     const run = await finishedRun(page, id)

@@ -8,7 +8,7 @@ import type { OpenDemo } from './with-demo'
 /** Steps of the import: it gets no further than the middle while it is held. */
 const LONG = 10_000
 const MIDDLE = 6
-const KILLS = 3
+const KILLS = 2
 
 /** Brings the page into a state that does not change by itself, and answers the page that shows it. */
 type Show = (demo: OpenDemo) => Promise<Page>
@@ -16,7 +16,7 @@ type Show = (demo: OpenDemo) => Promise<Page>
 const detail = (page: Page) => page.getByRole('region', { name: /^Run / })
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
 
-/** Every look that the page has, in an order in which one leads to the next. */
+/** Every state that the page has, in an order in which one leads to the next. */
 export const STATES: readonly (readonly [name: string, show: Show])[] = [
   [
     'empty',

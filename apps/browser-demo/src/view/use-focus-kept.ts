@@ -8,12 +8,20 @@ export function useFocusKept(): RefObject<HTMLDivElement | null> {
     const note = ({ target }: FocusEvent) => {
       focused.current = target instanceof Element && ref.current?.contains(target) === true ? target : null
     }
+    // A press beside it leaves it, too; what is removed is not pressed.
+    const forget = () => {
+      focused.current = null
+    }
     document.addEventListener('focusin', note)
-    return () => document.removeEventListener('focusin', note)
+    document.addEventListener('pointerdown', forget)
+    return () => {
+      document.removeEventListener('focusin', note)
+      document.removeEventListener('pointerdown', forget)
+    }
   }, [])
   useEffect(() => {
     const isGone = focused.current !== null && !focused.current.isConnected
-    if (isGone && document.activeElement === document.body) ref.current?.focus()
+    if (isGone && document.activeElement === document.body) ref.current?.focus({ preventScroll: true })
   })
   return ref
 }
