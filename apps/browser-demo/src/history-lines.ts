@@ -1,4 +1,4 @@
-import type { Run, StoredEvent } from '@coji/durably'
+import type { Run, Step, StoredEvent } from '@coji/durably'
 import type { RunDetail } from './demo-state'
 import { formatDuration } from './format'
 import { durationOf } from './run-status'
@@ -12,9 +12,10 @@ export interface HistoryLine {
 }
 
 /** Events and logs in one list, newest first. */
-export function historyLines({ run, events, logs }: RunDetail): HistoryLine[] {
+export function historyLines({ run, steps, events, logs }: RunDetail): HistoryLine[] {
+  const durations = durationsOf(run, steps)
   const lines: HistoryLine[] = [
-    ...events.flatMap((event) => lineOf(run, event)),
+    ...events.flatMap((event) => lineOf(event, durations)),
     ...logs.map(({ id, timestamp, level, message, stepName }) => ({
       key: id,
       timestamp,
@@ -26,8 +27,23 @@ export function historyLines({ run, events, logs }: RunDetail): HistoryLine[] {
   return lines.sort((a, b) => (a.timestamp < b.timestamp ? -1 : Number(a.timestamp > b.timestamp))).reverse()
 }
 
-function lineOf(run: Run, event: StoredEvent): HistoryLine[] {
-  const told = wordsOf(run, event)
+/** The same as everywhere on the page: what an event measured may be a millisecond off. */
+interface Durations {
+  readonly run: number | null
+  readonly steps: ReadonlyMap<string, number>
+}
+
+function durationsOf(run: Run, steps: readonly Step[]): Durations {
+  const completed = steps.flatMap(({ name, status, startedAt, completedAt }): [string, number][] => {
+    return status === 'completed' && completedAt !== null
+      ? [[name, Date.parse(completedAt) - Date.parse(startedAt)]]
+      : []
+  })
+  return { run: run.finishedAt === null ? null : durationOf(run, 0), steps: new Map(completed) }
+}
+
+function lineOf(event: StoredEvent, durations: Durations): HistoryLine[] {
+  const told = wordsOf(event, durations)
   if (told === null) return []
   const isError = event.type === 'run:fail' || event.type === 'step:fail' || event.type === 'run:timeout'
   const isWarning = event.type === 'run:recover' || event.type === 'worker:lease-lost'
@@ -48,18 +64,18 @@ const WORDS: Readonly<Partial<Record<StoredEvent['type'], string>>> = {
   'worker:lease-lost': 'A worker found that the run is no longer its own',
 }
 
-function wordsOf(run: Run, event: StoredEvent): string | null {
-  const { stepName, duration, error, requested } = event as Partial<Record<string, unknown>>
+function wordsOf(event: StoredEvent, durations: Durations): string | null {
+  const { stepName, error, requested } = event as Partial<Record<string, unknown>>
   switch (event.type) {
     case 'run:complete':
-      return `The run completed${tookText(durationOf(run, 0))}`
+      return `The run completed${tookText(durations.run)}`
     case 'run:fail':
     case 'run:timeout':
       return `The run failed: ${String(error)}`
     case 'run:cancel':
       return requested === true ? 'The run was asked to cancel' : 'The run was cancelled'
     case 'step:complete':
-      return `${String(stepName)} completed${tookText(duration)}`
+      return `${String(stepName)} completed${tookText(durations.steps.get(String(stepName)) ?? null)}`
     case 'step:fail':
       return `${String(stepName)} failed: ${String(error)}`
     case 'step:restart':
@@ -69,6 +85,6 @@ function wordsOf(run: Run, event: StoredEvent): string | null {
   }
 }
 
-function tookText(duration: unknown): string {
-  return typeof duration === 'number' ? ` in ${formatDuration(duration)}` : ''
+function tookText(duration: number | null): string {
+  return duration !== null ? ` in ${formatDuration(duration)}` : ''
 }
