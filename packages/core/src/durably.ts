@@ -17,6 +17,7 @@ import { createJobHandle, type JobHandle } from './job-handle'
 import { addJobs, jobOf, noJob } from './known-jobs'
 import { refuseUnknownOptions } from './known-options'
 import { refuseBadLease, requireDurablyOptions, resolveOptions, type DurablyOptions } from './options'
+import { Migrating } from './migrating'
 import { createPatience } from './patience'
 import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } from './plugin'
 import { createReporter } from './reporter'
@@ -81,7 +82,7 @@ export interface RunTriggers<TOptions> {
 
 /** One instance: jobs, a worker, and access to the database. */
 export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions>, Pauses {
-  /** Creates or updates the tables. Call it at each start; many processes may at once. */
+  /** Creates or updates the tables. Call it at each start; many processes may at once. Triggers wait for it meanwhile. */
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
   defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
@@ -136,7 +137,8 @@ export function createDurably(options: DurablyOptions): Durably {
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
   const isClosed = () => closing !== null
-  const { trigger, disconnect } = connect({ engine, worker, waits, tails, isClosed })
+  const migrating = new Migrating()
+  const { trigger, disconnect } = connect({ engine, worker, waits, tails, migrating, isClosed })
 
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
@@ -157,7 +159,7 @@ export function createDurably(options: DurablyOptions): Durably {
     ...all,
     storage: engine.storage,
     trigger: triggerOf(engine, trigger),
-    migrate: () => engine.storage.migrate(),
+    migrate: () => migrating.run(() => engine.storage.migrate()),
     defineJob: ((...definition: Parameters<typeof defineJob>) =>
       register({ job: defineJob(...definition) }).job) as Durably['defineJob'],
     register,
@@ -224,8 +226,13 @@ interface Parts {
   readonly tails: TailReader
 }
 
+interface ConnectParams extends Parts {
+  readonly migrating: Migrating
+  isClosed(): boolean
+}
+
 /** Lets the parts hear of what happens to runs in this process, and through the storage in others. */
-function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(): boolean }) {
+function connect({ engine, worker, waits, tails, migrating, isClosed }: ConnectParams) {
   const { workerId } = engine.options
   let triggering = 0
   /** Something became due while a trigger of our own was under way, which may have been the trigger. */
@@ -245,6 +252,9 @@ function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(
     disconnect: () => unwatch?.(),
     async trigger(items: readonly TriggerItem[]): Promise<TriggeredRun[]> {
       if (isClosed()) throw new ClosedError()
+      const inTransaction = items.some(({ options }) => options.transaction !== undefined)
+      // What migrates may itself wait for the connection that a transaction has.
+      if (migrating.underWay !== null && !inTransaction) await migrating.underWay
       triggering += 1
       const runs = await triggerRuns(engine, items)
         .catch((error: unknown) => {
@@ -257,7 +267,7 @@ function connect({ engine, worker, waits, tails, isClosed }: Parts & { isClosed(
           if (triggering === 0) isDueMeanwhile = false
         })
       // What is not committed yet cannot be found.
-      if (items.some(({ options }) => options.transaction !== undefined)) return runs
+      if (inTransaction) return runs
       worker.wake(items.some(({ options: { delay, runAt } }) => delay !== undefined || runAt !== undefined))
       return runs
     },

@@ -31,6 +31,44 @@ function shop() {
   return { durably, job, ran }
 }
 
+describe('a trigger while migrate() is under way', () => {
+  /** An instance whose tables are there when `made` opens. */
+  function unmade() {
+    const made = createGate()
+    const calls: string[] = []
+    const storage = wrapStorage(bench.storage, async (operation, call) => {
+      calls.push(operation)
+      if (operation === 'migrate') await made.opened
+      return call()
+    })
+    const durably = bench.open({ storage })
+    const job = durably.defineJob({ name: 'early', input: anything }, () => 'done')
+    return { durably, job, made, calls }
+  }
+
+  it('is stored once the tables are made', async () => {
+    const { durably, job, made, calls } = unmade()
+    const migrated = [durably.migrate(), durably.migrate()]
+    const triggered = job.trigger({})
+    await settled()
+    expect(calls).toEqual(['migrate', 'migrate'])
+    made.open()
+    expect(await triggered).toMatchObject({ status: 'pending' })
+    await Promise.all(migrated)
+    expect(calls.at(-1)).toBe('enqueue')
+  })
+
+  it('is sent all the same when that fails, and hears what the storage says to it', async () => {
+    const { durably, job, made, calls } = unmade()
+    const migrated = durably.migrate()
+    const triggered = job.trigger({})
+    made.fail(new Error('no tables'))
+    await expect(migrated).rejects.toThrow('no tables')
+    expect(await triggered).toMatchObject({ status: 'pending' })
+    expect(calls).toEqual(['migrate', 'enqueue'])
+  })
+})
+
 async function startsInOrder(durably: ReturnType<typeof shop>['durably']) {
   durably.start()
   await settled()

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SqlDurably } from '../src/index'
 import { createMemoryStorage, createDurably } from '../src/index'
-import { DATABASES, LIBSQL, newFile, openMigrated } from './databases'
+import { DATABASES, LIBSQL, newFile, openMigrated, openOn } from './databases'
 
 const anything = z.unknown()
 
@@ -44,6 +44,27 @@ describe.each(DATABASES)('on $name', ({ dialect }) => {
     await after.runUntilIdle()
     expect(await after.getRun(waiting.id)).toMatchObject({ status: 'completed', output: 4 })
     expect(ran).toEqual(['first', 'second'])
+  })
+
+  it('a trigger waits for a migration that is under way, wherever it was begun', async () => {
+    const durably = openOn(dialect(newFile()))
+    const job = counting(durably, [])
+    const migrated = durably.migrate()
+    const runs = await Promise.all([job.trigger({ n: 1 }), durably.trigger('count', { n: 2 })])
+    await migrated
+    expect(await durably.getRuns()).toHaveLength(runs.length)
+  })
+
+  it('a trigger within a transaction waits for no migration, which may wait for that transaction', async () => {
+    const durably = await openMigrated(dialect(newFile()))
+    const job = counting(durably, [])
+    let migrated = Promise.resolve()
+    await durably.transaction(async (transaction) => {
+      migrated = durably.migrate()
+      await job.trigger({ n: 1 }, { transaction })
+    })
+    await migrated
+    expect(await durably.getRuns()).toHaveLength(1)
   })
 
   it('a run whose worker is gone goes on after its last step in another instance', async () => {
