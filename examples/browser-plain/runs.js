@@ -12,6 +12,7 @@ function runItem({ run, steps }, stepCount) {
   const item = element('li', { id: run.id, className: 'run' })
   item.dataset.status = run.status
   item.append(title, boxes)
+  if (run.error !== null) item.append(element('p', { className: 'trouble', textContent: run.error }))
   return item
 }
 

@@ -104,6 +104,22 @@ describe('the page without a bundler', () => {
     expect(complaints).toEqual([])
   })
 
+  it('shows why a run has failed', async () => {
+    await page.addInitScript(() => {
+      const { info } = console
+      console.info = (line: string) => {
+        if (line.endsWith('step 3')) throw new Error('Out of luck in step 3.')
+        info(line)
+      }
+    })
+    await ready(page)
+    await startRun(50)
+    const failed = page.locator('#runs [data-status="failed"]')
+    await failed.getByText('Out of luck in step 3.').waitFor()
+    expect(await failed.locator('.done').count()).toBe(2)
+    expect(complaints).toEqual([])
+  })
+
   it('shows which headers are missing, where they are', async () => {
     await withoutHeaders(page)
     await page.goto(server.url)
