@@ -52,3 +52,7 @@ export function connectionHeld(): StorageError {
       'sent. Keep transactions short, or give durably a connection of its own.',
   )
 }
+
+export function isConnectionHeld(error: unknown): error is StorageError {
+  return error instanceof StorageError && error.code === 'CONNECTION_HELD'
+}

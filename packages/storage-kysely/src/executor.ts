@@ -1,6 +1,6 @@
 import { type DurablyError, StorageError } from '@coji/durably-core'
 import type { CompiledQuery, Kysely, Transaction } from 'kysely'
-import { ConnectionLock, connectionHeld } from './connection-lock'
+import { ConnectionLock, connectionHeld, isConnectionHeld } from './connection-lock'
 import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
 import { CALLERS_LOCK_MS, type DialectHooks, type Rows, type Sender } from './drivers/hooks'
@@ -171,6 +171,7 @@ export class Executor implements StatementTarget {
 
   #toStorageError(error: unknown): DurablyError {
     const { hooks } = this.#options
+    if (isConnectionHeld(error)) return hooks?.whyHeld?.() ?? error
     return toStorageError(error, {
       location: hooks?.location ?? null,
       classify: hooks?.classifyError?.bind(hooks),

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { SQLocalKysely } from 'sqlocal/kysely'
 import { describe, expect, it, type TestContext } from 'vitest'
 import { sqlocal } from '../src/drivers/sqlocal'
+import { Questions } from '../src/drivers/sqlocal-silence'
 import { createKyselyStorage, type KyselyStorage } from '../src/kysely-storage'
 import { killWorker, removeFile } from './contract-setup'
 
@@ -35,6 +36,17 @@ interface Opened {
 }
 
 const anything = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const
+
+/** How often somebody has looked whether a file is in use. */
+function countLooks(file: string) {
+  const looks = { count: 0 }
+  const { createWritable } = FileSystemFileHandle.prototype
+  FileSystemFileHandle.prototype.createWritable = function (this: FileSystemFileHandle, options) {
+    if (this.name === file) looks.count += 1
+    return createWritable.call(this, options)
+  }
+  return looks
+}
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   return work.then(
@@ -162,6 +174,44 @@ describe.concurrent('a worker that dies', () => {
     worker.postMessage = () => killWorker(worker)
     expect(await codeOf(call(opened))).not.toBe('no error')
     expect(await codeOf(call(opened))).toBe('no error')
+  })
+
+  it('in silence ends the call too, others hear of it instead of a transaction, and the next one works', async (test) => {
+    const { newFile, open } = newFolder(test)
+    const { dialect, storage } = open(newFile())
+    await storage.migrate()
+    const worker = dialect.client['processor'] as Worker
+    worker.terminate()
+    const calls = await Promise.allSettled([storage.counts({}), storage.counts({}), storage.enqueue([newRun()])])
+    expect(calls).toMatchObject([
+      { reason: { code: 'STORAGE_UNAVAILABLE', message: expect.stringContaining('does not answer any more') } },
+      ...[1, 2].map(() => ({
+        reason: {
+          code: 'STORAGE_UNAVAILABLE',
+          mayHaveArrived: false,
+          message: expect.stringMatching(/the worker of SQLite has not answered for \d s/),
+        },
+      })),
+    ])
+    expect(await storage.enqueue([newRun()])).toHaveLength(1)
+  })
+
+  it('is not taken for dead while it works on the file', async (test) => {
+    const { newFile, open } = newFolder(test)
+    const file = newFile()
+    const { dialect, storage } = open(file)
+    await storage.migrate()
+    const looks = countLooks(file)
+    const held = await dialect.client.beginTransaction()
+    await held.sql('create table held (id integer)')
+    let isOver = false
+    const unanswered = new Questions(file).answered([new Promise(() => {})]).finally(() => {
+      isOver = true
+    })
+    await test.expect.poll(() => looks.count).toBeGreaterThan(3)
+    expect(isOver).toBe(false)
+    await held.rollback()
+    expect(await codeOf(unanswered)).toBe('STORAGE_UNAVAILABLE')
   })
 
   it('ends calls and the closing of a client that the application made', async (test) => {

@@ -1,4 +1,4 @@
-import type { StorageErrorCode } from '@coji/durably-core'
+import type { StorageError, StorageErrorCode } from '@coji/durably-core'
 import type { CompiledQuery, Dialect } from 'kysely'
 
 /** `safe` survives a power cut with every acknowledged commit, `fast` may lose the newest ones. Both survive crashes. */
@@ -34,6 +34,8 @@ export interface DialectHooks {
   batchNow?(queries: readonly CompiledQuery[]): readonly Rows[] | null
   /** `null` leaves the error to the general rules. */
   classifyError?(error: unknown): StorageErrorCode | null
+  /** What is wrong with the connection when it was waited for in vain; `null` when somebody simply has it. */
+  whyHeld?(): StorageError | null
   /** Called after SQLITE_BUSY, before anything else is sent. Waits for the connection for `waitMs` at most. */
   reset?(waitMs: number): Promise<void>
   /** Gives up a connection of its own, so that the next call opens a new one. */

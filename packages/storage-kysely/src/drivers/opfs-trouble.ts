@@ -9,6 +9,9 @@ const PROBE = '.durably-space-'
 /** SQLite rolls back by itself when it cannot write, which sqlite-wasm then does not expect. */
 const FAILED_WRITE = /SQLITE_(IOERR|CANTOPEN)|cannot rollback - no transaction/
 
+/** What SQLite says of a file that was removed while it had it open. */
+const OF_NO_FILE = /SQLITE_(CORRUPT|NOTADB)|no such table/
+
 /** What is wrong with the page itself, before anything is opened; `null` when OPFS can be used. */
 export function obstacleToOpfs(file: string): StorageError | null {
   const { isSecureContext, crossOriginIsolated, navigator } = globalThis
@@ -76,13 +79,34 @@ export async function explainTrouble(error: unknown, file: string): Promise<unkn
   const text = error instanceof Error ? error.message : ''
   if (/SQLITE_BUSY/.test(text)) return heldByAnotherTab(file, error)
   if (/SQLITE_FULL/.test(text)) return storageFull(file, error)
+  if ((FAILED_WRITE.test(text) || OF_NO_FILE.test(text)) && (await isGone(file))) return fileGone(file, error)
   if (FAILED_WRITE.test(text) && (await isFull(file))) return storageFull(file, error)
   return error
 }
 
 /** Neither SQLite nor the client knows the connection any more; a new one may. */
 export function isLostConnection(error: unknown): boolean {
-  return error instanceof Error && /SQLITE_(IOERR|CANTOPEN)|Driver not initialized/.test(error.message)
+  return error instanceof Error && LOST.test(error.message)
+}
+
+const LOST = /SQLITE_(IOERR|CANTOPEN|CORRUPT|NOTADB)|cannot rollback - no transaction|Driver not initialized/
+
+const gone = new WeakSet<object>()
+
+/** Whether this is an error of a file that was there when it was opened. */
+export function isOfGoneFile(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && gone.has(error)
+}
+
+function fileGone(file: string, cause: unknown): StorageError {
+  const error = new StorageError(
+    'STORAGE_CANNOT_OPEN',
+    `${file} is gone: the data of this site was cleared, or the file was deleted, while this page had it open. Reload the ` +
+      'page, or call migrate() again: both begin an empty one.',
+    { cause },
+  )
+  gone.add(error)
+  return error
 }
 
 const forMemory = new WeakSet<object>()
@@ -99,14 +123,33 @@ function cannotKeep(file: string, why: string, cause?: unknown): StorageError {
   return error
 }
 
-/** A file that is open in another tab cannot be written by other means either. */
+/** Whether somebody has the file open at this moment, here or in another tab. */
+export async function isInUse(file: string): Promise<boolean> {
+  try {
+    return await isHeld(await navigator.storage.getDirectory(), file)
+  } catch {
+    return false
+  }
+}
+
+/** A file that is open cannot be written by other means either. Nothing is: what was begun is thrown away. */
 async function isHeld(directory: FileSystemDirectoryHandle, file: string): Promise<boolean> {
   try {
-    const writable = await (await find(directory, file)).createWritable({ keepExistingData: true })
+    const writable = await (await find(directory, file)).createWritable()
     await writable.abort()
     return false
   } catch (error) {
     return isNamed(error, 'NoModificationAllowedError')
+  }
+}
+
+/** Whether there is no such file any more. */
+async function isGone(file: string): Promise<boolean> {
+  try {
+    await (await find(await navigator.storage.getDirectory(), file)).getFile()
+    return false
+  } catch (error) {
+    return isNamed(error, 'NotFoundError')
   }
 }
 

@@ -2,12 +2,18 @@ import { StorageError } from '@coji/durably-core'
 import type { ClientConfig, ConnectReason } from 'sqlocal'
 import { SQLocalKysely } from 'sqlocal/kysely'
 import { insecureContext, isForMemory, obstacleToOpfs } from './opfs-trouble'
-import { assertKept, failureOf, isFile, NO_BUSY_TIMEOUT } from './sqlocal-kept'
+import { assertKept, failureOf, isFile, NO_BUSY_TIMEOUT, UnheardWorker } from './sqlocal-kept'
+import { Questions } from './sqlocal-silence'
 
 const CLOSING_MS = 5_000
 
-/** Far longer than anything takes: who is not answered by then has no worker any more. */
-const LONGEST_ANSWER_MS = 60_000
+/** In Firefox one of some thirty workers was seen to start and then to stand still for ever; the next one works. */
+const FIRST_TRY_MS = 10_000
+/** For slow lines. */
+const SECOND_TRY_MS = 50_000
+
+/** Who waits for less has waited for others that were answered. */
+const LONG_MS = 2_000
 
 /** A client that can be left without asking its worker, which may not answer. */
 class OwnClient extends SQLocalKysely {
@@ -26,6 +32,8 @@ export interface SqlocalConnection {
   open(): Promise<SQLocalKysely>
   /** The answer of the worker, or that it failed meanwhile. */
   answered<T>(answer: Promise<T>): Promise<T>
+  /** What keeps those waiting who wait for the connection, unless it is a transaction. */
+  whyHeld(): StorageError | null
   /** The next use opens it again, where that is possible. */
   drop(): void
   close(): Promise<void>
@@ -37,12 +45,15 @@ export class OwnConnection implements SqlocalConnection {
   readonly #allowMemory: boolean
   readonly #closed = new Ending(() => new StorageError('STORAGE_CLOSED', 'The database was closed.'))
   #current: { readonly client: OwnClient; readonly failure: Promise<never> } | null = null
+  readonly #questions: Questions
   #opening: Promise<SQLocalKysely> | null = null
+  #openingSince = 0
   #isOpen = false
 
   constructor(config: ClientConfig, { allowMemory = false }: { readonly allowMemory?: boolean | undefined } = {}) {
     this.#config = config
     this.#allowMemory = allowMemory
+    this.#questions = new Questions(isFile(config.databasePath) ? config.databasePath : null)
   }
 
   get client(): SQLocalKysely {
@@ -54,6 +65,7 @@ export class OwnConnection implements SqlocalConnection {
     if (this.#opening === null) {
       const opening = Promise.race([this.#open(), this.#closed.reached])
       this.#opening = opening
+      this.#openingSince = performance.now()
       opening.catch(() => {
         if (this.#opening === opening) this.drop()
       })
@@ -63,18 +75,13 @@ export class OwnConnection implements SqlocalConnection {
 
   async answered<T>(answer: Promise<T>): Promise<T> {
     const failure = this.#current === null ? [] : [this.#current.failure]
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const silence = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        this.drop()
-        reject(new StorageError('STORAGE_UNAVAILABLE', 'The worker of SQLite does not answer any more.'))
-      }, LONGEST_ANSWER_MS)
-    })
-    try {
-      return await Promise.race([answer, this.#closed.reached, silence, ...failure])
-    } finally {
-      clearTimeout(timer)
-    }
+    return this.#questions.answered([answer, this.#closed.reached, ...failure], () => this.drop())
+  }
+
+  whyHeld(): StorageError | null {
+    if (this.#opening === null || this.#isOpen) return silent(this.#config.databasePath, this.#questions)
+    const ms = performance.now() - this.#openingSince
+    return ms < LONG_MS ? null : waitsFor(`${this.#config.databasePath} is still being opened: SQLite's worker`, ms)
   }
 
   drop(): void {
@@ -105,9 +112,7 @@ export class OwnConnection implements SqlocalConnection {
     try {
       const obstacle = obstacleToOpfs(databasePath)
       if (obstacle !== null) throw obstacle
-      const { client, failure } = this.#client(databasePath)
-      await assertKept(client, failure)
-      return client
+      return await this.#openKept(databasePath)
     } catch (error) {
       // A file that could be kept, if it were not held or full, is not to be replaced by nothing.
       if (!this.#allowMemory || !isForMemory(error)) throw error
@@ -115,6 +120,21 @@ export class OwnConnection implements SqlocalConnection {
       this.#current = null
       return this.#client(':memory:').client
     }
+  }
+
+  async #openKept(databasePath: ClientConfig['databasePath']): Promise<SQLocalKysely> {
+    const first = this.#client(databasePath)
+    try {
+      await assertKept(first.client, { failure: first.failure, withinMs: FIRST_TRY_MS })
+      return first.client
+    } catch (error) {
+      if (!(error instanceof UnheardWorker) || this.#current !== first) throw error
+    }
+    first.client.abandon()
+    this.#current = null
+    const second = this.#client(databasePath)
+    await assertKept(second.client, { failure: second.failure, withinMs: SECOND_TRY_MS })
+    return second.client
   }
 
   #client(databasePath: ClientConfig['databasePath']) {
@@ -150,12 +170,15 @@ export class OwnConnection implements SqlocalConnection {
 export class GivenConnection implements SqlocalConnection {
   readonly client: SQLocalKysely
   readonly #failure: Promise<never>
+  readonly #questions: Questions
   #checking: Promise<SQLocalKysely> | null = null
   #closing: Promise<void> | null = null
 
   constructor(client: SQLocalKysely) {
+    const { databasePath } = client['config']
     this.client = client
     this.#failure = failureOf(client)
+    this.#questions = new Questions(isFile(databasePath) ? databasePath : null)
   }
 
   open(): Promise<SQLocalKysely> {
@@ -168,7 +191,11 @@ export class GivenConnection implements SqlocalConnection {
   }
 
   answered<T>(answer: Promise<T>): Promise<T> {
-    return Promise.race([answer, this.#failure])
+    return this.#questions.answered([answer, this.#failure])
+  }
+
+  whyHeld(): StorageError | null {
+    return silent(this.client['config'].databasePath, this.#questions)
   }
 
   drop(): void {
@@ -181,10 +208,23 @@ export class GivenConnection implements SqlocalConnection {
   }
 
   async #check(): Promise<SQLocalKysely> {
-    await assertKept(this.client, this.#failure)
+    await assertKept(this.client, { failure: this.#failure })
     await this.answered(this.client.sql(NO_BUSY_TIMEOUT))
     return this.client
   }
+}
+
+function silent(file: string, { waitMs }: Questions): StorageError | null {
+  return waitMs === null || waitMs < LONG_MS ? null : waitsFor(`${file}: the worker of SQLite`, waitMs)
+}
+
+/** The call that says so has sent nothing itself. */
+function waitsFor(whom: string, ms: number): StorageError {
+  return new StorageError(
+    'STORAGE_UNAVAILABLE',
+    `${whom} has not answered for ${Math.round(ms / 1000)} s. If it has died, another is started within seconds: try again then.`,
+    { mayHaveArrived: false },
+  )
 }
 
 /** Something that is over once and for all. */

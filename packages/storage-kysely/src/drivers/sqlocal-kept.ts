@@ -7,6 +7,13 @@ import { innerOf } from '../gated-driver'
 /** Slow lines take their time for the worker and a megabyte of SQLite; SQLite itself waits 5 s for a held file. */
 const OPENING_MS = 60_000
 
+/** Says that a worker was started and nothing was heard of it. */
+export class UnheardWorker extends StorageError {
+  constructor(message: string) {
+    super('STORAGE_CANNOT_OPEN', message)
+  }
+}
+
 /** In OPFS each try waits for seconds already, and SQLite would try a hundred times with the time-out it has there. */
 export const NO_BUSY_TIMEOUT = 'pragma busy_timeout = 0'
 
@@ -17,10 +24,17 @@ export function isFile(path: string): boolean {
   return !NOT_A_FILE.has(path)
 }
 
-/** Throws when SQLocal has turned to memory without a word. `failure` rejects when its worker is gone. */
-export async function assertKept(client: SQLocalKysely, failure?: Promise<never>): Promise<void> {
+interface Expected {
+  /** Rejects when the worker is gone. */
+  readonly failure?: Promise<never>
+  readonly withinMs?: number
+}
+
+/** Throws when SQLocal has turned to memory without a word. */
+export async function assertKept(client: SQLocalKysely, expected: Expected = {}): Promise<void> {
+  const { failure = failureOf(client), withinMs = OPENING_MS } = expected
   const { databasePath } = client['config']
-  const { storageType } = await answerOf(client.getDatabaseInfo(), failure ?? failureOf(client))
+  const { storageType } = await answerOf(client.getDatabaseInfo(), failure, withinMs)
   if (storageType !== 'memory' || !isFile(databasePath)) return
   throw obstacleToOpfs(databasePath) ?? (await whyNotKept(databasePath))
 }
@@ -48,11 +62,10 @@ export function failureOf(client: SQLocalKysely): Promise<never> {
   return failure
 }
 
-async function answerOf<T>(answer: Promise<T>, failure: Promise<never>): Promise<T> {
+async function answerOf<T>(answer: Promise<T>, failure: Promise<never>, withinMs: number): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const silence = new Promise<never>((_, reject) => {
-    const giveUp = () => reject(workerFailed(`it did not answer for ${OPENING_MS / 1000} s`))
-    timer = setTimeout(giveUp, OPENING_MS)
+    timer = setTimeout(() => reject(new UnheardWorker(unheard(withinMs))), withinMs)
   })
   try {
     return await Promise.race([answer, failure, silence])
@@ -61,6 +74,14 @@ async function answerOf<T>(answer: Promise<T>, failure: Promise<never>): Promise
   } finally {
     clearTimeout(timer)
   }
+}
+
+function unheard(withinMs: number): string {
+  return (
+    `The worker of SQLite was started and did not answer within ${withinMs / 1000} s. Either the line is too slow for it ` +
+    'and the megabyte of sqlite3.wasm, or the browser has stopped in the middle: reload the page, and if that does not ' +
+    'help, restart the browser.'
+  )
 }
 
 function workerFailed(why: string): StorageError {

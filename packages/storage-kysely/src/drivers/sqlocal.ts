@@ -11,7 +11,7 @@ import type { SQLocalKysely } from 'sqlocal/kysely'
 import { InvalidOptionError, type OptionNames, refuseMisspelledOptions } from '@coji/durably-core'
 import { ConnectionLock } from '../connection-lock'
 import type { DurablyDialect, Rows } from './hooks'
-import { explainTrouble, isLostConnection } from './opfs-trouble'
+import { explainTrouble, isLostConnection, isOfGoneFile } from './opfs-trouble'
 import { GivenConnection, OwnConnection, type SqlocalConnection } from './sqlocal-client'
 import { isFile } from './sqlocal-kept'
 import { TabTurns } from './tab-turns'
@@ -50,13 +50,16 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
           return await connection.answered(send(await connection.open(), queries))
         } catch (error) {
           if (isLostConnection(error)) connection.drop()
-          throw await explainTrouble(error, location)
+          const trouble = await explainTrouble(error, location)
+          if (isOfGoneFile(trouble)) connection.drop()
+          throw trouble
         } finally {
           endTurn()
           lock.unlock()
         }
       },
       classifyError: (error) => (/SQLITE_BUSY/.test(String(error)) ? 'STORAGE_HELD' : null),
+      whyHeld: () => connection.whyHeld(),
       close: () => connection.close(),
     },
     createAdapter: () => new SqliteAdapter(),
