@@ -4,12 +4,25 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { ROOT } from './pnpm.mjs'
+import { blockOf, withBlock } from './written-block.mjs'
 
 const LIMITS = join(ROOT, 'size-limits.json')
 const TOLERANCE = 0.05
 
+/** The build for pages without a bundler: its files are loaded as they are. */
+const BUILT = 'packages/durably/dist/browser/'
+const BUILT_FILES = {
+  'durably.js': 'durably, its plugins, `sqlocal()`, Kysely. The one to import',
+  'worker.js': 'the worker that holds the database',
+  'sqlite3.js': "SQLite's own script, loaded by the worker",
+  'sqlite3.wasm': 'SQLite',
+  'sqlite3-opfs-async-proxy.js': 'its access to the file system',
+}
+const BUILT_PAGE = join(ROOT, 'examples', 'browser-plain', 'README.md')
+
 /** The size of an entry as a browser would load it: bundled, minified, gzipped. */
 async function measure(entry) {
+  if (entry.startsWith(BUILT)) return gzipped(readFileSync(join(ROOT, entry)))
   const { build } = createRequire(join(ROOT, 'test', 'package.json'))('esbuild')
   const result = await build({
     absWorkingDir: ROOT,
@@ -23,7 +36,38 @@ async function measure(entry) {
     write: false,
     logLevel: 'error',
   })
-  return gzipSync(result.outputFiles[0].contents, { level: 9 }).length
+  return gzipped(result.outputFiles[0].contents)
+}
+
+function gzipped(contents) {
+  return gzipSync(contents, { level: 9 }).length
+}
+
+function builtTable() {
+  const rows = Object.entries(BUILT_FILES).map(([name, what]) => {
+    const contents = readFileSync(join(ROOT, BUILT, name))
+    return `| \`${name}\` | ${inKilobytes(contents.length)} | ${inKilobytes(gzipped(contents))} | ${what} |`
+  })
+  return ['| file | size | gzipped | |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+function inKilobytes(bytes) {
+  return `${Math.round(bytes / 1000)} kB`
+}
+
+/** Whether the sizes on a page are no longer those of today. */
+export function isOutdated(written, today) {
+  const [before, now] = [written, today].map((text) => [...text.matchAll(/(\d+) kB/g)].map(([, size]) => Number(size)))
+  return before.length !== now.length || now.some((size, at) => Math.abs(size - before[at]) > 1 + size * TOLERANCE)
+}
+
+/** The table for those who put the files on their host. */
+function checkPage(update) {
+  const page = readFileSync(BUILT_PAGE, 'utf8')
+  const today = builtTable()
+  if (update) writeFileSync(BUILT_PAGE, withBlock(page, 'sizes', today))
+  else if (isOutdated(blockOf(page, 'sizes'), today)) return ['the sizes in examples/browser-plain/README.md']
+  return []
 }
 
 /** Whether a size is over its limit by more than the tolerance. */
@@ -42,9 +86,11 @@ export async function checkSizes({ update = false } = {}) {
     const verdict = tooLarge.includes(entry) ? `TOO LARGE, the limit is ${limits[entry]} + 5 %` : 'ok'
     process.stdout.write(`${entry}  ${bytes} bytes min+gzip  ${verdict}\n`)
   }
-  if (tooLarge.length > 0)
+  const outdated = checkPage(update)
+  for (const what of outdated) process.stdout.write(`${what}  OUTDATED\n`)
+  if (tooLarge.length + outdated.length > 0)
     process.stdout.write('Make it smaller, or accept the growth: node scripts/size.mjs --update\n')
-  return tooLarge.length === 0 ? 0 : 1
+  return tooLarge.length + outdated.length === 0 ? 0 : 1
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
