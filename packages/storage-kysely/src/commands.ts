@@ -8,14 +8,21 @@ import { bindEvents } from './run-events'
 import type { SqlContext, SqlValue } from './statement'
 import type { StatementTarget } from './statement-target'
 
-export type Command = (target: StatementTarget, order: RunCommand) => Promise<CommandAnswer>
+/** Those who can send a command: one that makes room has another sender. */
+export interface CommandTargets {
+  readonly callers: StatementTarget
+  readonly removers: StatementTarget
+}
+
+export type Command = (targets: CommandTargets, order: RunCommand) => Promise<CommandAnswer>
 
 export function createCommand(context: SqlContext, reads: Reads): Command {
   const bind = createBind(context)
   const writeLocked = createWriteLocked(context)
 
-  return async function command(target, order) {
+  return async function command({ callers, removers }, order) {
     const { runId, tenant } = order
+    const target = order.kind === 'remove' ? removers : callers
     const rows = (await writeLocked(target, { runIds: [runId] }, bind(order))).flat()
     const changed = rows.find((row) => 'lease_epoch' in row)
     if (changed !== undefined) {

@@ -52,6 +52,12 @@ export class Executor implements StatementTarget {
     read: (query) => this.#read(query, 'reader'),
   }
 
+  /** What the application deletes. */
+  readonly removers: StatementTarget = {
+    write: (list) => this.#write(list, 'remover'),
+    read: (query) => this.#read(query, 'reader'),
+  }
+
   /** Without patience where somebody else holds what is written. */
   readonly impatient: WriteTarget = {
     write: async (list) => {

@@ -199,11 +199,11 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     recover: async (params) =>
       told.due(await passed(() => recover(executor, params)), (runs) => runs.map(({ id }) => id)),
     async command(order) {
-      const answer = await passed(() => command(executor.callers, order))
+      const answer = await passed(() => command(executor, order))
       if (order.kind === 'cancel' && answer.applied && answer.run.status === 'running') watchers.noteCancel(order.runId)
       return told.due(answer, () => [order.runId])
     },
-    purge: (params) => passed(() => purge(executor.callers, params)),
+    purge: (params) => passed(() => purge(executor.removers, params)),
     getRun: (runId, scope) => reads.getRun(executor.callers, runId, scope),
     getRuns(query) {
       // Who asks for runs by their ids waits for them to end.

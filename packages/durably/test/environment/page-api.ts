@@ -27,6 +27,9 @@ export interface PageApi {
   troubles(): readonly string[]
   runs(): Promise<Answer>
   payloadOf(id: string): Promise<Answer>
+  cancel(id: string): Promise<Answer>
+  remove(id: string): Promise<Answer>
+  purge(): Promise<Answer>
   /** Cancels a run whose branches nobody listens to, in memory. Then rejects something that is not of it. */
   interrupt(): Promise<Answer>
   close(): Promise<Answer>

@@ -9,7 +9,8 @@ import type { Answer } from './page-api'
 import { buildPage, ISOLATED, type PageServer, removePage, servePage } from './page-server'
 
 const CONFIG = { databasePath: 'jobs.sqlite3' }
-const QUOTA = 4_000_000
+/** More than twice what is kept for deleting. */
+const QUOTA = 8_000_000
 const LENGTH = 100_000
 
 let folder = ''
@@ -113,6 +114,69 @@ it('does not fail a run that meets a full storage, and goes on with it when ther
   const statuses = async () => page.evaluate(() => window.api.runs())
   await expect.poll(statuses).toMatchObject({ value: [{ status: 'completed' }] })
   expect(new Set(await page.evaluate(() => window.api.troubles()))).toEqual(new Set(['STORAGE_FULL']))
+})
+
+/** Runs that have ended, of this length each. */
+async function keepEnded(page: Page, count: number): Promise<readonly string[]> {
+  const ids: string[] = []
+  for (let n = 0; n < count; n++) {
+    const answer = await triggerOf(page, 'e')
+    ids.push(answer.ok ? String(answer.value) : '')
+    expect(await page.evaluate((id) => window.api.cancel(id), ids.at(-1) ?? '')).toMatchObject({ ok: true })
+  }
+  return ids
+}
+
+const remove = (page: Page, id = '') => page.evaluate((given) => window.api.remove(given), id)
+
+/** The room that is kept is taken in the background. */
+async function untilReserved(page: Page): Promise<void> {
+  const sizes = () =>
+    page.evaluate(async () => {
+      const sizesOfParts: number[] = []
+      for await (const [name, handle] of (await navigator.storage.getDirectory()).entries()) {
+        if (!name.startsWith('.durably-reserve-')) continue
+        sizesOfParts.push((await (handle as FileSystemFileHandle).getFile()).size)
+      }
+      return sizesOfParts
+    })
+  await expect.poll(sizes).toEqual([1, 2, 3].map(() => 1.25 * 1024 * 1024))
+}
+
+/** Takes what room there is, to the last byte. */
+async function takeAllRoom(page: Page): Promise<void> {
+  const usage = await page.evaluate(async () => (await navigator.storage.estimate()).usage ?? 0)
+  await setQuota(page, usage)
+}
+
+it('deletes runs when there is no room for anything else, more than once, and what that frees is used', async () => {
+  const page = await openPage()
+  const ended = await keepEnded(page, 7)
+  await untilReserved(page)
+  for (const id of ended.slice(0, 3)) {
+    await takeAllRoom(page)
+    const { refusal } = await fill(page)
+    expect(refusal.ok ? '' : refusal.message).toContain('Delete runs or files of the site: room is kept for that.')
+    expect(await remove(page, id)).toMatchObject({ ok: true })
+    expect(await triggerOf(page, 'b')).toMatchObject({ ok: true })
+  }
+  await setQuota(page)
+  expect(await page.evaluate(() => window.api.purge())).toMatchObject({ ok: true, value: 4 })
+  await untilReserved(page)
+})
+
+it('says what helps when even the room for deleting is gone', async () => {
+  const page = await openPage()
+  const [ended] = await keepEnded(page, 1)
+  await setQuota(page, 1_000)
+  const refusal = await remove(page, ended)
+  expect(refusal).toMatchObject({ ok: false, code: 'STORAGE_FULL' })
+  expect(refusal.ok ? '' : refusal.message).toMatch(
+    /quota is used up\. The room that is kept .* delete files of the site/,
+  )
+  await setQuota(page)
+  expect(await remove(page, ended)).toMatchObject({ ok: true })
+  await untilReserved(page)
 })
 
 it('opens no database where there is no room for one, and opens it later', async () => {

@@ -9,9 +9,9 @@ export type Rows = readonly Readonly<Record<string, unknown>>[]
 
 /**
  * Who sends: an `owner` keeps runs going and waits for nobody for long, a `caller` may wait for what others hold, try after
- * try, and a `reader` for a long answer.
+ * try, a `remover` is a caller that makes room, and a `reader` may wait for a long answer.
  */
-export type Sender = 'owner' | 'caller' | 'reader'
+export type Sender = 'owner' | 'caller' | 'remover' | 'reader'
 
 /** How long one try of a caller waits for a lock. */
 export const CALLERS_LOCK_MS = 100

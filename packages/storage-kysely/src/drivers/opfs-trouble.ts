@@ -53,7 +53,7 @@ export async function whyNotKept(file: string): Promise<StorageError> {
     return cannotKeep(file, `the browser refuses its origin private file system (${String(error)}).`, error)
   }
   if (await isHeld(directory, file)) return heldByAnotherTab(file)
-  if (await isFull(file)) return storageFull(file)
+  if (await isFull(file)) return storageFull(file, undefined)
   return cannotKeep(file, 'SQLite did not open it in the origin private file system; the console of the page says why.')
 }
 
@@ -66,12 +66,20 @@ export function heldByAnotherTab(file: string, cause?: unknown): StorageError {
   )
 }
 
-function storageFull(file: string, cause?: unknown): StorageError {
+const ROOM_IS_KEPT = 'Delete runs or files of the site: room is kept for that. Or free disk space.'
+const NO_ROOM_IS_LEFT =
+  'The room that is kept for deleting runs is used up as well: delete files of the site first, or free disk space.'
+
+function storageFull(file: string, cause: unknown, advice = ROOM_IS_KEPT): StorageError {
   return new StorageError(
     'STORAGE_FULL',
-    `${file}: the storage that the browser gives to this site is full: its quota is used up. Delete runs or files of the site, or free disk space.`,
+    `${file}: the storage that the browser gives to this site is full: its quota is used up. ${advice}`,
     { cause },
   )
+}
+
+export function noRoomToDelete(file: string, cause: unknown): StorageError {
+  return storageFull(file, cause, NO_ROOM_IS_LEFT)
 }
 
 /** SQLite reports a write that the browser refused for lack of space as an I/O error. */

@@ -77,7 +77,7 @@ export class PostgresPool {
     const deadline = performance.now() + waitMs
     const left = () => Math.max(Math.ceil(deadline - performance.now()), 1)
     if (sender === 'owner') return this.#sendWithin(queries, left, left)
-    const giveBack = await this.#places.take(sender, waitMs)
+    const giveBack = await this.#places.take(sender === 'remover' ? 'caller' : sender, waitMs)
     try {
       return await this.#sendWithin(queries, left, () => Math.min(left(), CALLERS_LOCK_MS))
     } finally {

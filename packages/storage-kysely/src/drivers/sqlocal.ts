@@ -8,10 +8,11 @@ import {
 } from 'kysely'
 import type { ClientConfig, DatabasePath } from 'sqlocal'
 import type { SQLocalKysely } from 'sqlocal/kysely'
-import { InvalidOptionError, type OptionNames, refuseMisspelledOptions } from '@coji/durably-core'
+import { InvalidOptionError, type OptionNames, refuseMisspelledOptions, StorageError } from '@coji/durably-core'
 import { ConnectionLock } from '../connection-lock'
 import type { DurablyDialect, Rows } from './hooks'
-import { explainTrouble, isLostConnection, isOfGoneFile } from './opfs-trouble'
+import { Reserve } from './opfs-reserve'
+import { explainTrouble, isLostConnection, isOfGoneFile, noRoomToDelete } from './opfs-trouble'
 import { GivenConnection, OwnConnection, type SqlocalConnection } from './sqlocal-client'
 import { isFile } from './sqlocal-kept'
 import { TabTurns } from './tab-turns'
@@ -36,23 +37,31 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
   const location = locationOf(config)
   const turns = new TabTurns(isFile(location) ? location : null)
   const lock = new ConnectionLock()
+  const reserve = new Reserve(isFile(location))
+  const sent = async (queries: readonly CompiledQuery[]) => {
+    try {
+      const rows = await connection.answered(send(await connection.open(), queries))
+      reserve.fill()
+      return rows
+    } catch (error) {
+      if (isLostConnection(error)) connection.drop()
+      const trouble = await explainTrouble(error, location)
+      if (isOfGoneFile(trouble)) connection.drop()
+      throw trouble
+    }
+  }
   return {
     get client() {
       return connection.client
     },
     durablyHooks: {
       location,
-      async batch(queries, waitMs) {
+      async batch(queries, waitMs, sender) {
         if (!lock.tryLock()) await lock.lock(waitMs)
         let endTurn = () => {}
         try {
           endTurn = await turns.take()
-          return await connection.answered(send(await connection.open(), queries))
-        } catch (error) {
-          if (isLostConnection(error)) connection.drop()
-          const trouble = await explainTrouble(error, location)
-          if (isOfGoneFile(trouble)) connection.drop()
-          throw trouble
+          return await (sender === 'remover' ? removeIn(reserve, location, () => sent(queries)) : sent(queries))
         } finally {
           endTurn()
           lock.unlock()
@@ -66,6 +75,20 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
     createDriver: () => createDriver({ connection, lock, turns }),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+/** Deletes, with the room that is kept for it when there is no other. */
+async function removeIn<T>(reserve: Reserve, location: string, remove: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      const removed = await remove()
+      reserve.refill()
+      return removed
+    } catch (error) {
+      if (!(error instanceof StorageError) || error.code !== 'STORAGE_FULL') throw error
+      if (!(await reserve.give())) throw noRoomToDelete(location, error.cause)
+    }
   }
 }
 

@@ -97,6 +97,9 @@ const api: PageApi = {
   runs: () =>
     answer(async () => (await app().durably.getRuns({ limit: 500 })).map(({ id, status }) => ({ id, status }))),
   payloadOf: (id) => answer(async () => (await app().durably.getRun(id))?.payload),
+  cancel: (id) => answer(() => app().durably.cancel(id)),
+  remove: (id) => answer(() => app().durably.deleteRun(id)),
+  purge: () => answer(() => app().durably.purge({ olderThan: 0 })),
   interrupt: () => answer(interrupt),
   close: () => answer(() => app().durably.close()),
 }
