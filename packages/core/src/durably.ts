@@ -13,7 +13,7 @@ import { ClosedError, InvalidOptionError } from './errors'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { onRejection } from './guarded'
 import { createPauses, type Pauses } from './job-pauses'
-import { createJobHandle, type JobHandle } from './job-handle'
+import { createJobHandle, type JobHandle, type JobHandleParams } from './job-handle'
 import { addJobs, jobOf, noJob } from './known-jobs'
 import { refuseUnknownOptions } from './known-options'
 import { refuseBadLease, requireDurablyOptions, resolveOptions, type DurablyOptions } from './options'
@@ -30,6 +30,7 @@ import { createSubscriptions, type RunSubscriptions } from './subscribe'
 import { TailReader } from './tail-reader'
 import { handled } from './open-calls'
 import { TRIGGER_OPTIONS, triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
+import { Takeover } from './takeover'
 import { Waits } from './waits'
 import type { DrainOptions, DrainResult } from './drain'
 import { requireStopOptions, type StopOptions } from './stop-options'
@@ -138,6 +139,7 @@ export function createDurably(options: DurablyOptions): Durably {
   let closing: Promise<void> | null = null
   const isClosed = () => closing !== null
   const migrating = new Migrating()
+  const takeover = new Takeover(engine, () => durably.close())
   const { trigger, disconnect } = connect({ engine, worker, waits, tails, migrating, isClosed })
 
   // A run in our own hands hears of it with the answer to its next renewal.
@@ -148,23 +150,19 @@ export function createDurably(options: DurablyOptions): Durably {
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
   const all = access()
-  const register = <TJobs extends JobRecord>(jobs: TJobs) => {
-    addJobs(engine, Object.values(jobs))
-    const handleOf = (job: JobDeclaration) =>
-      createJobHandle({ engine, job, trigger, waits, getRun: all.getRun, getRuns: all.getRuns })
-    return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
-  }
+  const register = <TJobs extends JobRecord>(jobs: TJobs) => registerAll({ engine, trigger, waits, ...all }, jobs)
 
   const durably: Durably = {
     ...all,
     storage: engine.storage,
     trigger: triggerOf(engine, trigger),
-    migrate: () => migrating.run(() => engine.storage.migrate()),
+    migrate: () => migrating.run(() => takeover.before(() => engine.storage.migrate())),
     defineJob: ((...definition: Parameters<typeof defineJob>) =>
       register({ job: defineJob(...definition) }).job) as Durably['defineJob'],
     register,
     start() {
       if (closing !== null) throw new ClosedError()
+      void takeover.take()
       lead.start(durably)
     },
     stop: (stopOptions = {}) => handled(stopWorker({ engine, worker, lead, waits, tails }, stopOptions)),
@@ -178,6 +176,7 @@ export function createDurably(options: DurablyOptions): Durably {
     recover: async (named) => (await worker.recoverFrom(deadWorkerIn(named))).length,
     health: () => healthOf(engine, worker),
     close() {
+      takeover.end()
       closing ??= closeAll({ engine, worker, lead, waits, tails, before: [disconnect, ...uninstalls.reverse()] })
       return closing
     },
@@ -196,6 +195,14 @@ export function createDurably(options: DurablyOptions): Durably {
     },
   }
   return durably
+}
+
+/** The handles, under the keys of the jobs. */
+function registerAll<TJobs extends JobRecord>(params: Omit<JobHandleParams, 'job'>, jobs: TJobs): Handles<TJobs> {
+  addJobs(params.engine, Object.values(jobs))
+  const { engine, trigger, waits, getRun, getRuns } = params
+  const handleOf = (job: JobDeclaration) => createJobHandle({ engine, job, trigger, waits, getRun, getRuns })
+  return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
 }
 
 function deadWorkerIn(options: Parameters<Durably['recover']>[0]): string {

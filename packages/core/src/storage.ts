@@ -222,6 +222,11 @@ export interface Storage<Trx = unknown> {
   checkSchema?(): Promise<void>
   close?(): Promise<void>
 
+  /**
+   * A process has one instance on the storage of this name, as a tab of a browser has: a second one is the same code loaded
+   * anew, and takes over from the first. Left out where several are as good.
+   */
+  readonly soleInstance?: string | undefined
   readonly events?: EventStorage
   readonly logs?: LogStorage
   readonly signals?: SignalStorage

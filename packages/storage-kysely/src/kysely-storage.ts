@@ -130,7 +130,8 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     if (dialect !== null && hooks === null && isSqlite) await assertBareSqlocalIsKept(plain)
     await bound.migrate()
   }
-  return { db, ...bound, migrate, close }
+  const soleInstance = hooks?.hasSoleInstance === true ? `${hooks.location} (${tablePrefix}…)` : undefined
+  return { db, ...bound, soleInstance, migrate, close }
 }
 
 /** Postgres cuts names after 63 bytes without a word; two indexes of the same table could have the same name then. */

@@ -22,6 +22,8 @@ export interface DialectHooks {
   readonly location: string | null
   /** The schema of durably's tables; without one, where the database puts them. */
   readonly schema?: string | null
+  /** A process has one instance on it: a second one is the same code loaded anew. */
+  readonly hasSoleInstance?: boolean
   /** Called before the first connection. */
   configure?(settings: { readonly durability: Durability }): void
   /**

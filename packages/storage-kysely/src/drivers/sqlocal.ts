@@ -56,6 +56,8 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
     },
     durablyHooks: {
       location,
+      // A client of the application's may be that of the next instance too, and closing would end it.
+      hasSoleInstance: isFile(location) && connection instanceof OwnConnection,
       async batch(queries, waitMs, sender) {
         if (!lock.tryLock()) await lock.lock(waitMs)
         let endTurn = () => {}
