@@ -23,6 +23,19 @@ export function findBrowser() {
   return SYSTEM_NAMES.map(onPath).find(Boolean) ?? [...SYSTEM_PATHS, ofPlaywright()].find(existsSync) ?? null
 }
 
+const FIREFOX_NAMES = ['firefox-esr', 'firefox']
+const FIREFOX_ON_A_MAC = '/Applications/Firefox.app/Contents/MacOS/firefox'
+
+/** Where a Firefox is: the one of FIREFOX_PATH, else one of the system; else null, and its tests are skipped. */
+export function findFirefox() {
+  const named = process.env.FIREFOX_PATH
+  if (named !== undefined && named !== '') {
+    if (existsSync(named)) return named
+    throw new Error(`FIREFOX_PATH is ${named}, and there is no such file.`)
+  }
+  return FIREFOX_NAMES.map(onPath).find(Boolean) ?? [FIREFOX_ON_A_MAC].find(existsSync) ?? null
+}
+
 /** As `findBrowser`, for those who cannot go on without one. */
 export function requireBrowser() {
   const found = findBrowser()
@@ -37,28 +50,33 @@ export const HOW_TO_GET_ONE = [
   '- name one: CHROMIUM_PATH=/path/to/chrome npm test',
 ].join('\n')
 
-/** Makes sure that there is a browser, installing one where that is possible. Answers an exit code. */
+/** Makes sure that there are browsers, installing them where that is possible. Answers an exit code. */
 export async function installBrowser() {
+  const code = await installChromium()
+  if (code === 0 && findFirefox() === null) await withApt('firefox-esr')
+  return code
+}
+
+async function installChromium() {
   if (findBrowser() !== null) return 0
   process.stdout.write('No Chromium found; installing one …\n')
-  for (const install of [withApt, withPlaywright]) {
-    if (await install()) return 0
+  for (const install of [() => withApt('chromium'), withPlaywright]) {
+    await install()
+    if (findBrowser() !== null) return 0
   }
   process.stdout.write(`${HOW_TO_GET_ONE}\n`)
   return 1
 }
 
-async function withApt() {
-  if (process.getuid?.() !== 0 || !onPath('apt-get')) return false
+async function withApt(name) {
+  if (process.getuid?.() !== 0 || !onPath('apt-get')) return
   const env = { DEBIAN_FRONTEND: 'noninteractive' }
   await run('apt-get', ['update'], { quiet: true, env })
-  const code = await run('apt-get', ['install', '-y', '--no-install-recommends', 'chromium'], { quiet: true, env })
-  return code === 0 && findBrowser() !== null
+  await run('apt-get', ['install', '-y', '--no-install-recommends', name], { quiet: true, env })
 }
 
 async function withPlaywright() {
-  const code = await run(process.execPath, [playwrightCli(), 'install', 'chromium'])
-  return code === 0 && findBrowser() !== null
+  await run(process.execPath, [playwrightCli(), 'install', 'chromium'])
 }
 
 function onPath(name) {

@@ -32,7 +32,10 @@ function node(args: readonly string[], variables: Readonly<Record<string, string
 }
 
 /** What a function of the script answers, or the message of its error. */
-function answerOf(name: 'findBrowser' | 'requireBrowser', variables: Readonly<Record<string, string>>): string {
+function answerOf(
+  name: 'findBrowser' | 'findFirefox' | 'requireBrowser',
+  variables: Readonly<Record<string, string>>,
+): string {
   const script = `import { ${name} } from '${pathToFileURL(SCRIPT)}'
     const attempt = () => { try { return String(${name}()) } catch (error) { return error.message } }
     process.stdout.write(attempt())`
@@ -58,11 +61,28 @@ describe.each(['findBrowser', 'requireBrowser'] as const)('%s', (name) => {
   })
 })
 
+describe('findFirefox', () => {
+  it('takes the Firefox of FIREFOX_PATH, and no other when that is not there', () => {
+    expect(answerOf('findFirefox', { FIREFOX_PATH: browser, PATH: empty })).toBe(browser)
+    const missing = join(folder, 'nowhere', 'firefox')
+    expect(answerOf('findFirefox', { FIREFOX_PATH: missing })).toBe(
+      `FIREFOX_PATH is ${missing}, and there is no such file.`,
+    )
+  })
+
+  it('looks in the PATH', () => {
+    const firefox = join(folder, 'firefox-esr')
+    writeFileSync(firefox, '#!/bin/sh\n', { mode: 0o755 })
+    const variables = { FIREFOX_PATH: '', PATH: `${folder}${delimiter}${env['PATH'] ?? ''}` }
+    expect(answerOf('findFirefox', variables)).toBe(join(folder, 'firefox-esr'))
+  })
+})
+
 // Elsewhere the script knows places that no variable can hide.
 if (platform === 'linux') {
   it('says how to get a browser where there is none', () => {
-    const none = { CHROMIUM_PATH: '', PATH: empty, PLAYWRIGHT_BROWSERS_PATH: empty }
-    expect(answerOf('findBrowser', none)).toBe('null')
+    const none = { CHROMIUM_PATH: '', FIREFOX_PATH: '', PATH: empty, PLAYWRIGHT_BROWSERS_PATH: empty }
+    expect([answerOf('findBrowser', none), answerOf('findFirefox', none)]).toEqual(['null', 'null'])
     expect(answerOf('requireBrowser', none)).toBe(HOW_TO_GET_ONE)
   })
 }

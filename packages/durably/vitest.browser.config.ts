@@ -1,5 +1,5 @@
 import { testProject } from '../../vitest.preset.ts'
 
-export const IN_BROWSERS = ['tabs', 'environment', 'hmr'].map((folder) => `test/${folder}/**/*.test.ts`)
+export const IN_BROWSERS = ['tabs', 'environment', 'hmr', 'firefox'].map((folder) => `test/${folder}/**/*.test.ts`)
 
 export default testProject('durably-browser', IN_BROWSERS)
