@@ -7,6 +7,7 @@ import { isConstraintError } from './driver-errors'
 import type { FindConflict } from './enqueue'
 import type { Executor } from './executor'
 import { BUSY, createGroupCommit } from './group-commit'
+import { createLoneCommit, isLone } from './lone-commit'
 import { NeighbourPace } from './neighbour-pace'
 import { type SqlContext, statement } from './statement'
 import type { StatementTarget, WriteTarget } from './statement-target'
@@ -109,13 +110,18 @@ const NO_PATIENCE_MS = 2
 function createSendGrouped(context: SqlContext) {
   const lists = createCommitLists(context, 'briefly')
   const groupCommit = createGroupCommit(context)
+  const loneCommit = createLoneCommit(context)
   const pace = new NeighbourPace()
 
   async function sendGroup(target: WriteTarget, commits: readonly RunCommit[]) {
-    if (commits.length === 0) return []
+    const [first] = commits
+    if (first === undefined) return []
     const beganAt = performance.now()
     try {
-      const answers = await groupCommit(target, commits, pace.patienceMs)
+      const isAlone = commits.length === 1 && isLone(first)
+      const answers = await (isAlone
+        ? loneCommit(target, first, pace.patienceMs).then((answer) => [answer])
+        : groupCommit(target, commits, pace.patienceMs))
       pace.note(performance.now() - beganAt)
       return answers
     } catch (error) {
