@@ -1,6 +1,7 @@
 import { type DurablyError, StorageError } from '@coji/durably-core'
 import type { CompiledQuery, Kysely, Transaction } from 'kysely'
-import { ConnectionLock, connectionHeld, isConnectionHeld } from './connection-lock'
+import { ConnectionLock, isConnectionHeld } from './connection-lock'
+import { Connections } from './connections'
 import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './drivers/bare-libsql'
 import { CALLERS_LOCK_MS, type DialectHooks, type Rows, type Sender } from './drivers/hooks'
@@ -70,11 +71,13 @@ export class Executor implements StatementTarget {
   }
 
   readonly #options: ExecutorOptions
+  readonly #connections: Connections
   readonly #writers = new ConnectionLock()
   #greeted: Promise<void> | null = null
 
   constructor(options: ExecutorOptions) {
     this.#options = options
+    this.#connections = new Connections(options.db)
   }
 
   /** The first statement must be a write, so that a deferred transaction starts as a writing one. */
@@ -134,7 +137,7 @@ export class Executor implements StatementTarget {
     }
     const begin = (left: TimeLeft) =>
       this.#inTurn(left, () =>
-        withConnection(this.#options.db, left(), (connection) =>
+        this.#connections.use(left(), (connection) =>
           connection
             .transaction()
             .execute(guarded)
@@ -171,6 +174,15 @@ export class Executor implements StatementTarget {
     return atEnd === error ? null : new StorageError('STORAGE_UNAVAILABLE', messageOf(atEnd), { cause: error })
   }
 
+  /**
+   * Resolves when nothing is under way any more; nothing will be. A pool may never end that is told to while somebody has
+   * a connection of it (that of postgres.js). With one writer the database ends what is under way; hooks care for theirs.
+   */
+  async close(): Promise<void> {
+    const { hooks, hasOneWriter } = this.#options
+    if (hooks === null && !hasOneWriter) await this.#connections.close()
+  }
+
   #inTurn<T>(left: TimeLeft, work: () => Promise<T>): Promise<T> {
     return this.#options.hasOneWriter ? this.#writers.run(left(), work) : work()
   }
@@ -185,10 +197,10 @@ export class Executor implements StatementTarget {
   }
 
   async #send(list: readonly CompiledQuery[], left: TimeLeft, sender: Sender): Promise<readonly Rows[]> {
-    const { hooks, db } = this.#options
+    const { hooks } = this.#options
     if (hooks?.batch !== undefined) return (await hooks.batch(list, left(), sender)).map(plainIntegers)
     await this.#greet(left)
-    return withConnection(db, left(), (connection) =>
+    return this.#connections.use(left(), (connection) =>
       list.length === 1
         ? executeEach(connection, list)
         : this.#begin(connection).execute((trx) => executeEach(trx, list)),
@@ -202,9 +214,9 @@ export class Executor implements StatementTarget {
   }
 
   async #reset(left: TimeLeft): Promise<void> {
-    const { hooks, db } = this.#options
+    const { hooks } = this.#options
     try {
-      if (hooks === null) await withConnection(db, left(), resetBareLibsql)
+      if (hooks === null) await this.#connections.use(left(), resetBareLibsql)
       else await hooks.reset?.(left())
     } catch {
       // What is wrong with the connection comes out at the next attempt.
@@ -212,9 +224,9 @@ export class Executor implements StatementTarget {
   }
 
   async #greet(left: TimeLeft): Promise<void> {
-    const { greeting, db } = this.#options
+    const { greeting } = this.#options
     if (greeting === null) return
-    this.#greeted ??= withConnection(db, left(), async (connection) => {
+    this.#greeted ??= this.#connections.use(left(), async (connection) => {
       // A server may refuse the pragma; then its own setting stays.
       await connection.executeQuery(greeting).catch(() => {})
     })
@@ -264,28 +276,4 @@ async function executeEach(db: Kysely<unknown>, list: readonly CompiledQuery[]):
     results.push(plainIntegers(rows))
   }
   return results
-}
-
-function withConnection<T>(
-  db: Kysely<unknown>,
-  waitMs: number,
-  use: (connection: Kysely<unknown>) => Promise<T>,
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let isLate = false
-    const timer = setTimeout(() => {
-      isLate = true
-      reject(connectionHeld())
-    }, waitMs)
-    const run = async (connection: Kysely<unknown>) => {
-      clearTimeout(timer)
-      if (!isLate) resolve(await use(connection))
-    }
-    db.connection()
-      .execute(run)
-      .catch((error: unknown) => {
-        clearTimeout(timer)
-        reject(error)
-      })
-  })
 }

@@ -122,6 +122,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
   const relay = relayOf({ hooks, watchers, tablePrefix })
   const close = async () => {
     await relay?.close()
+    await executor.close()
     if (dialect !== null) await db.destroy()
     await hooks?.close?.()
   }
