@@ -40,8 +40,8 @@ export function commitStatements(context: SqlContext) {
   const kinds = Object.keys(OUTCOMES) as Outcome['kind'][]
   return {
     children: childStatements(context, guard),
-    step: stepStatement(context, guard, (p) => p('output')),
-    childStep: stepStatement<ChildName>(context, guard, (p) => childOutput(context, p)),
+    step: stepStatement(context, { guard, output: (p) => p('output') }),
+    childStep: stepStatement<ChildName>(context, { guard, output: (p) => childOutput(context, p), isAsked: true }),
     log: statement<LogName | LeaseName>(context, (p) => {
       const columns = logColumns(p)
       return sql`insert into ${tables.logs} (${namesOf(columns)}) select ${list(...Object.values(columns))}
@@ -67,17 +67,24 @@ export function commitStatements(context: SqlContext) {
   }
 }
 
+interface StepStatementParams<TExtra extends string> {
+  readonly guard: (p: Parameter<LeaseName>) => Sql
+  readonly output: (p: Parameter<StepName | TExtra>) => Sql
+  /** Somebody has to know what was stored. */
+  readonly isAsked?: boolean
+}
+
 function stepStatement<TExtra extends string = never>(
   context: SqlContext,
-  guard: (p: Parameter<LeaseName>) => Sql,
-  output: (p: Parameter<StepName | TExtra>) => Sql,
+  { guard, output, isAsked = false }: StepStatementParams<TExtra>,
 ) {
   const { tables, dialect } = context
   return statement<StepName | LeaseName | TExtra>(context, (p) => {
     const columns = stepColumns(context, p, output(p))
+    const returning = isAsked ? sql` returning ${dialect.read(sql.ref('output'), 'json')} as output` : sql``
     return sql`insert into ${tables.steps} as s (${namesOf(columns)})
       select ${list(...Object.values(columns))} from ${tables.runs} as r where ${guard(p)}
-      ${overwriteStep(columns)} returning ${dialect.read(sql.ref('output'), 'json')} as output`
+      ${overwriteStep(columns)}${returning}`
   })
 }
 
