@@ -15,7 +15,7 @@ import { onRejection } from './guarded'
 import { createPauses, type Pauses } from './job-pauses'
 import { createJobHandle, type JobHandle } from './job-handle'
 import { addJobs, jobOf, noJob } from './known-jobs'
-import { refuseUnknownOptions } from './known-options'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { refuseBadLease, requireDurablyOptions, resolveOptions, type DurablyOptions } from './options'
 import { createPatience } from './patience'
 import { createPlugins, longer, requireUsable, type Plugin, type Uninstall } from './plugin'
@@ -79,6 +79,16 @@ export interface RunTriggers<TOptions> {
   trigger(jobName: string, payload?: unknown, options?: TOptions): Promise<TriggeredRun>
 }
 
+/** Whose runs `recover()` takes back. */
+export interface RecoverOptions {
+  readonly workerId: string
+  /**
+   * `false`: it left on purpose, as a page does that somebody navigates away from. Its runs go on as after a release: no
+   * crash is counted and nothing waits. Default true.
+   */
+  readonly crashed?: boolean | undefined
+}
+
 /** One instance: jobs, a worker, and access to the database. */
 export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions>, Pauses {
   /** Creates or updates the tables. Call it at each start; many processes may at once. */
@@ -109,7 +119,7 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTri
    */
   transaction<T>(body: (transaction: unknown) => Promise<T>): Promise<T>
   /** Takes back the runs of a worker at once. The caller swears that no process with this id is alive. */
-  recover(options: { readonly workerId: string }): Promise<number>
+  recover(options: RecoverOptions): Promise<number>
   health(): Health
   /** Stops at once and closes the storage. Runs in progress are released. */
   close(): Promise<void>
@@ -130,7 +140,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const reporter = createReporter(options.logger === undefined ? console : options.logger)
   const engine = createEngine(options, reporter.report)
   const worker = new Worker(engine)
-  const lead = new WorkerLead(worker, reporter.report)
+  const lead = new WorkerLead(worker, engine)
   const waits = new Waits(engine)
   const tails = new TailReader(engine)
   const uninstalls: Uninstall[] = []
@@ -141,7 +151,7 @@ export function createDurably(options: DurablyOptions): Durably {
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
   const access = (tenant?: string) => ({
-    ...createRunReads(engine, worker, tenant),
+    ...createRunReads(engine, lead, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
@@ -173,7 +183,10 @@ export function createDurably(options: DurablyOptions): Durably {
       return refuseInside(engine, 'runUntilIdle()') ?? worker.drain(drainOptions)
     },
     transaction: (body) => runTransaction({ engine, body, isClosed, onCommitted: () => worker.wake(true) }),
-    recover: async (named) => (await worker.recoverFrom(deadWorkerIn(named))).length,
+    recover: async (named) => {
+      const { workerId, crashed } = deadWorkerIn(named)
+      return (await worker.recoverFrom(workerId, crashed)).length
+    },
     health: () => healthOf(engine, worker),
     close() {
       closing ??= closeAll({ engine, worker, lead, waits, tails, before: [disconnect, ...uninstalls.reverse()] })
@@ -196,11 +209,14 @@ export function createDurably(options: DurablyOptions): Durably {
   return durably
 }
 
-function deadWorkerIn(options: Parameters<Durably['recover']>[0]): string {
-  refuseUnknownOptions('recover()', options, { workerId: true })
-  const { workerId } = options
-  if (typeof workerId === 'string' && workerId !== '') return workerId
-  throw new InvalidOptionError('recover() needs a workerId.')
+const RECOVER_OPTIONS: OptionNames<RecoverOptions> = { workerId: true, crashed: true }
+
+function deadWorkerIn(options: RecoverOptions) {
+  refuseUnknownOptions('recover()', options, RECOVER_OPTIONS)
+  const { workerId, crashed = true } = options
+  if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
+  if (typeof crashed !== 'boolean') throw new InvalidOptionError('crashed must be true or false.')
+  return { workerId, crashed }
 }
 
 function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {

@@ -44,7 +44,7 @@ export interface EventFields {
   'run:park': OfRun & { readonly reason: string }
   /** It was parked, and goes on. */
   'run:unpark': OfRun
-  /** Given back by a worker that stops: not a crash. */
+  /** Given back by a worker that stops, or taken back from one that left on purpose: not a crash. */
   'run:release': OfRun
   /** Taken from a worker that is gone; pending again. */
   'run:recover': OfRun
