@@ -118,6 +118,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     firstWrite: isSqlite ? sql`update ${versions} set version = version where version < 0`.compile(plain) : null,
     hasOneWriter: isSqlite,
   })
+  const location = hooks?.database === undefined ? {} : { location: `${hooks.database} ${tablePrefix}*` }
   const watchers = new Watchers()
   const relay = relayOf({ hooks, watchers, tablePrefix })
   const close = async () => {
@@ -130,7 +131,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     if (dialect !== null && hooks === null && isSqlite) await assertBareSqlocalIsKept(plain)
     await bound.migrate()
   }
-  return { db, ...bound, migrate, close }
+  return { db, ...location, ...bound, migrate, close }
 }
 
 /** Postgres cuts names after 63 bytes without a word; two indexes of the same table could have the same name then. */

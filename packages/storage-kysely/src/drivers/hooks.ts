@@ -17,6 +17,8 @@ export type Sender = 'owner' | 'caller' | 'reader'
 export interface DialectHooks {
   /** The file or URL, for error messages. */
   readonly location: string | null
+  /** Tells the database from all others that this origin of a browser can reach. */
+  readonly database?: string
   /** The schema of durably's tables; without one, where the database puts them. */
   readonly schema?: string | null
   /** Called before the first connection. */

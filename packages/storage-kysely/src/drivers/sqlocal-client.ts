@@ -11,7 +11,12 @@ const LONGEST_ANSWER_MS = 60_000
 
 /** A client that can be left without asking its worker, which may not answer. */
 class OwnClient extends SQLocalKysely {
-  abandon(): void {
+  /** What it was asked for, and what it will be, rejects. */
+  abandon(cause: Error): void {
+    const asked = [...this.queriesInProgress.values()]
+    this.queriesInProgress.clear()
+    this.createQuery = () => Promise.reject(cause)
+    for (const [, reject] of asked) reject(cause)
     if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.terminate()
     this.reinitChannel.close()
     this.isDestroyed = true
@@ -28,15 +33,25 @@ export interface SqlocalConnection {
   answered<T>(answer: Promise<T>): Promise<T>
   /** The next use opens it again, where that is possible. */
   drop(): void
+  /** Lets go of the file before the page is put to sleep, in the middle of whatever it is doing; the next use opens it. */
+  sleep(): void
   close(): Promise<void>
+}
+
+interface Current {
+  readonly client: OwnClient
+  /** Rejects when there will be no answer any more. */
+  readonly failure: Promise<never>
+  readonly abandoned: Ending
+  readonly isOnFile: boolean
 }
 
 /** Opened at the first use, and again when it was lost. */
 export class OwnConnection implements SqlocalConnection {
   readonly #config: ClientConfig
   readonly #allowMemory: boolean
-  readonly #closed = new Ending(() => new StorageError('STORAGE_CLOSED', 'The database was closed.'))
-  #current: { readonly client: OwnClient; readonly failure: Promise<never> } | null = null
+  readonly #closed = new Ending()
+  #current: Current | null = null
   #opening: Promise<SQLocalKysely> | null = null
   #isOpen = false
 
@@ -66,8 +81,9 @@ export class OwnConnection implements SqlocalConnection {
     let timer: ReturnType<typeof setTimeout> | undefined
     const silence = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        this.drop()
-        reject(new StorageError('STORAGE_UNAVAILABLE', 'The worker of SQLite does not answer any more.'))
+        const silent = lost('The worker of SQLite does not answer any more.')
+        this.drop(silent)
+        reject(silent)
       }, LONGEST_ANSWER_MS)
     })
     try {
@@ -77,11 +93,18 @@ export class OwnConnection implements SqlocalConnection {
     }
   }
 
-  drop(): void {
-    this.#current?.client.abandon()
+  drop(cause: Error = lost('The connection to SQLite was given up.')): void {
+    const current = this.#current
     this.#current = null
     this.#opening = null
     this.#isOpen = false
+    current?.client.abandon(cause)
+    current?.abandoned.reach(cause)
+  }
+
+  sleep(): void {
+    // What is in memory would be lost.
+    if (this.#current?.isOnFile === true) this.drop(lost('The page was put to sleep, and SQLite with it.'))
   }
 
   async close(): Promise<void> {
@@ -89,9 +112,9 @@ export class OwnConnection implements SqlocalConnection {
     const current = this.#current
     // SQLocal's goodbye waits for the opening, which can take long.
     const goodbye = current !== null && this.#isOpen ? [current.client.destroy(true), current.failure] : []
-    this.#closed.reach()
+    this.#closed.reach(closed())
     if (goodbye.length > 0) await endWithin(goodbye)
-    this.drop()
+    this.drop(closed())
   }
 
   async #open(): Promise<SQLocalKysely> {
@@ -111,22 +134,24 @@ export class OwnConnection implements SqlocalConnection {
     } catch (error) {
       // A file that could be kept, if it were not held or full, is not to be replaced by nothing.
       if (!this.#allowMemory || !isForMemory(error)) throw error
-      this.#current?.client.abandon()
-      this.#current = null
+      this.drop()
       return this.#client(':memory:').client
     }
   }
 
   #client(databasePath: ClientConfig['databasePath']) {
     if (globalThis.isSecureContext === false) throw insecureContext(databasePath)
-    if (this.#closed.isOver) throw this.#closed.cause()
+    if (this.#closed.isOver) throw closed()
     if (this.#current === null) {
       const client = this.#create(databasePath)
-      const failure = failureOf(client)
-      failure.catch(() => {
-        if (this.#current?.client === client) this.drop()
+      const ofWorker = failureOf(client)
+      ofWorker.catch((cause: Error) => {
+        if (this.#current?.client === client) this.drop(cause)
       })
-      this.#current = { client, failure }
+      const abandoned = new Ending()
+      const failure = Promise.race([ofWorker, abandoned.reached])
+      failure.catch(() => {})
+      this.#current = { client, failure, abandoned, isOnFile: isFile(databasePath) }
     }
     return this.#current
   }
@@ -175,6 +200,9 @@ export class GivenConnection implements SqlocalConnection {
     this.#checking = null
   }
 
+  /** It is the application's: whether it may be ended only that knows. */
+  sleep(): void {}
+
   close(): Promise<void> {
     this.#closing ??= endWithin([this.client.destroy(), this.#failure])
     return this.#closing
@@ -189,23 +217,30 @@ export class GivenConnection implements SqlocalConnection {
 
 /** Something that is over once and for all. */
 class Ending {
-  readonly cause: () => Error
   readonly reached: Promise<never>
   isOver = false
   #reject: (error: Error) => void = () => {}
 
-  constructor(cause: () => Error) {
-    this.cause = cause
+  constructor() {
     this.reached = new Promise((_, reject) => {
       this.#reject = reject
     })
     this.reached.catch(() => {})
   }
 
-  reach(): void {
+  reach(cause: Error): void {
     this.isOver = true
-    this.#reject(this.cause())
+    this.#reject(cause)
   }
+}
+
+function closed(): StorageError {
+  return new StorageError('STORAGE_CLOSED', 'The database was closed.')
+}
+
+/** Whether what was asked for was done, nobody knows. */
+function lost(message: string): StorageError {
+  return new StorageError('STORAGE_UNAVAILABLE', message)
 }
 
 async function endWithin(ends: readonly Promise<unknown>[]): Promise<void> {

@@ -11,9 +11,11 @@ import type { SQLocalKysely } from 'sqlocal/kysely'
 import { InvalidOptionError, type OptionNames, refuseMisspelledOptions } from '@coji/durably-core'
 import { ConnectionLock } from '../connection-lock'
 import type { DurablyDialect, Rows } from './hooks'
+import { opfsPath } from './opfs-path'
 import { explainTrouble, isLostConnection } from './opfs-trouble'
+import { PageSleep } from './page-sleep'
 import { GivenConnection, OwnConnection, type SqlocalConnection } from './sqlocal-client'
-import { isFile } from './sqlocal-kept'
+import { databaseAt, isFile } from './sqlocal-kept'
 import { TabTurns } from './tab-turns'
 
 /** A file of the browser, or an open client. */
@@ -34,19 +36,36 @@ export type SqlocalConfig =
 export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly client: SQLocalKysely } {
   const connection = connectionOf(config)
   const location = locationOf(config)
-  const turns = new TabTurns(isFile(location) ? location : null)
+  const database = databaseAt(location)
+  const turns = new TabTurns(isFile(location) ? opfsPath(location) : null)
   const lock = new ConnectionLock()
+  const page = new PageSleep(() => {
+    connection.sleep()
+    turns.letGo()
+  })
+  const takeTurn = async () => {
+    for (;;) {
+      if (page.over !== null) await page.over
+      const endTurn = await turns.take()
+      if (endTurn !== null) return endTurn
+    }
+  }
+  const close = () => {
+    page.stop()
+    return connection.close()
+  }
   return {
     get client() {
       return connection.client
     },
     durablyHooks: {
       location,
+      database,
       async batch(queries, waitMs) {
         if (!lock.tryLock()) await lock.lock(waitMs)
         let endTurn = () => {}
         try {
-          endTurn = await turns.take()
+          endTurn = await takeTurn()
           return await connection.answered(send(await connection.open(), queries))
         } catch (error) {
           if (isLostConnection(error)) connection.drop()
@@ -57,10 +76,10 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
         }
       },
       classifyError: (error) => (/SQLITE_BUSY/.test(String(error)) ? 'STORAGE_HELD' : null),
-      close: () => connection.close(),
+      close,
     },
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => createDriver({ connection, lock, turns }),
+    createDriver: () => createDriver({ connection, lock, takeTurn, close }),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -75,11 +94,12 @@ async function send(client: SQLocalKysely, queries: readonly CompiledQuery[]): P
 interface DriverParts {
   readonly connection: SqlocalConnection
   readonly lock: ConnectionLock
-  readonly turns: TabTurns
+  readonly takeTurn: () => Promise<() => void>
+  readonly close: () => Promise<void>
 }
 
 /** Kysely's transactions hold the worker; what the hooks send meanwhile would wait there, past any time limit. */
-function createDriver({ connection, lock, turns }: DriverParts): Driver {
+function createDriver({ connection, lock, takeTurn, close }: DriverParts): Driver {
   const taken = new WeakMap<DatabaseConnection, Taken>()
   const find = (open: DatabaseConnection) => {
     const found = taken.get(open)
@@ -94,7 +114,7 @@ function createDriver({ connection, lock, turns }: DriverParts): Driver {
       await lock.lock()
       let endTurn = () => {}
       try {
-        endTurn = await turns.take()
+        endTurn = await takeTurn()
         const driver = (await connection.open()).dialect.createDriver()
         const inner = await driver.acquireConnection()
         const open = answering(inner, connection)
@@ -122,7 +142,7 @@ function createDriver({ connection, lock, turns }: DriverParts): Driver {
       taken.delete(open)
       lock.unlock()
     },
-    destroy: () => connection.close(),
+    destroy: close,
   }
 }
 

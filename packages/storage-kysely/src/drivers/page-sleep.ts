@@ -1,0 +1,46 @@
+/**
+ * Whether the page is awake. One that is frozen, or kept in the cache of pages, runs nothing and keeps what it has open:
+ * whatever others wait for has to be let go of in its last moment, `onSleep`.
+ */
+export class PageSleep {
+  readonly #onSleep: () => void
+  #over: Promise<void> | null = null
+  #wake: () => void = () => {}
+
+  constructor(onSleep: () => void) {
+    this.#onSleep = onSleep
+    // A worker has no such moments of its own.
+    if (typeof document === 'undefined') return
+    document.addEventListener('freeze', this.#begin)
+    document.addEventListener('resume', this.#end)
+    addEventListener('pagehide', this.#begin)
+    addEventListener('pageshow', this.#end)
+  }
+
+  /** Resolves when the page is awake again; `null` while it is. */
+  get over(): Promise<void> | null {
+    return this.#over
+  }
+
+  stop(): void {
+    this.#end()
+    if (typeof document === 'undefined') return
+    document.removeEventListener('freeze', this.#begin)
+    document.removeEventListener('resume', this.#end)
+    removeEventListener('pagehide', this.#begin)
+    removeEventListener('pageshow', this.#end)
+  }
+
+  readonly #begin = () => {
+    if (this.#over !== null) return
+    this.#over = new Promise((resolve) => {
+      this.#wake = resolve
+    })
+    this.#onSleep()
+  }
+
+  readonly #end = () => {
+    this.#over = null
+    this.#wake()
+  }
+}
