@@ -81,6 +81,7 @@ export interface RunTriggers<TOptions> {
 
 /** Whose runs `recover()` takes back. */
 export interface RecoverOptions {
+  /** The worker that is gone. */
   readonly workerId: string
   /**
    * `false`: it left on purpose, as a page does that somebody navigates away from. Its runs go on as after a release: no
