@@ -38,7 +38,7 @@ export interface BeatParams {
   readonly lacks: () => readonly string[]
   /** While leading: another beat was sent. */
   readonly onBeat: () => void
-  /** While leading: somebody else is newer, or knows what is lacking. */
+  /** While leading: somebody is newer, or knows what is lacking. */
   readonly onOffer: (offer: Offer) => void
   /** The leader has stopped its worker and wants this tab to lead. */
   readonly onTake: () => void
@@ -87,8 +87,7 @@ export function startBeat(params: BeatParams): Beat {
     leading = leader
     if (isLeader()) return
     const knows = leader.lacks.filter(params.knows)
-    const distance = compareVersions(version, leader.version)
-    if (distance > 0 || (distance === 0 && knows.length > 0)) say({ kind: 'offer', tab, version, knows })
+    if (compareVersions(version, leader.version) > 0 || knows.length > 0) say({ kind: 'offer', tab, version, knows })
   }
   channel.onmessage = ({ data }: MessageEvent<Word>) => {
     if (data.kind === 'beat') follow(data)

@@ -108,6 +108,10 @@ describe('two versions of an application', () => {
     await expect
       .poll(() => inTab(old, ({ durably }, run) => durably.explain(run), id))
       .toMatch(/is due; the tab that leads does not know the job, and it is newer than this one/)
+    await inTab(old, ({ beats }) => {
+      beats.heard = 0
+    })
+    await untilInTab(old, ({ beats }) => beats.heard > 5)
     expect(await inTab(newer, (tab) => tab.tenures)).toEqual([true])
   })
 })

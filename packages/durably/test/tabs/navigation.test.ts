@@ -74,6 +74,19 @@ describe('a page that somebody navigates away from', () => {
     await untilInTab(one, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
   })
 
+  it('counts as a crash when it crashes after it was frozen for a while', async () => {
+    const one = await browser.open({ file: 'frozen-crash.sqlite3' })
+    const id = await startLong(one)
+    await untilBegun(one, 1)
+    await browser.freeze(one)
+    await browser.thaw(one)
+    expect(await lookAt(one, id)).toEqual(UNHARMED)
+    await browser.crash(one)
+    const two = await browser.open({ file: 'frozen-crash.sqlite3' })
+    await untilBegun(two, 2)
+    expect(await lookAt(two, id)).toEqual({ ...UNHARMED, crashCount: 1 })
+  })
+
   it('counts as a crash when it crashes', async () => {
     const settings = { file: 'crash.sqlite3' }
     const one = await browser.open(settings)

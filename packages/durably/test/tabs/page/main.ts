@@ -14,6 +14,7 @@ const troubles: string[] = []
 /** How long the tab has heard nothing of a leader when it becomes one. */
 const silences: number[] = []
 let lastBeatAt = Number.NaN
+const beats = { heard: 0 }
 
 const instance = createDurably({
   dialect: sqlocal(settings.file),
@@ -37,7 +38,9 @@ if (settings.plugin) {
     }),
   )
   new BroadcastChannel(`durably:leader:${instance.storage.location}`).addEventListener('message', ({ data }) => {
-    if (data.kind === 'beat') lastBeatAt = performance.now()
+    if (data.kind !== 'beat') return
+    lastBeatAt = performance.now()
+    beats.heard += 1
   })
 }
 instance.onError((error, during) => errors.push(`${during}: ${String(error)}`))
@@ -70,6 +73,8 @@ const tab = {
   /** What `onLeadership` was told. */
   tenures,
   silences,
+  /** How many the tabs that led have sent since this one was opened. */
+  beats,
   lingering,
   halt,
   isLeader: () => tenures.at(-1) === true,
