@@ -41,15 +41,11 @@ function recoverParams({ engine, deadWorkerId, isCrash, held }: RecoverRunsParam
     limit: BATCH,
     crashLimit: { error, detail: { name: 'CrashLimitError', code: 'crash_limit' } },
     events: {
-      pending: recorded(engine, { type: takenBack(isCrash), ...nobody }),
+      pending: recorded(engine, { type: 'run:recover', ...nobody, crashed: isCrash }),
       cancelled: recorded(engine, { type: 'run:cancel', ...nobody, requested: false }),
       failed: recorded(engine, { type: 'run:fail', ...nobody, error, failedStepName: null }),
     },
   }
-}
-
-function takenBack(isCrash: boolean): 'run:recover' | 'run:release' {
-  return isCrash ? 'run:recover' : 'run:release'
 }
 
 function announce({ engine, isCrash }: RecoverRunsParams, run: RunRecord): void {
@@ -61,5 +57,5 @@ function eventOf(run: RunRecord, isCrash: boolean): EventInput {
   const ids = { runId: run.id, jobName: run.jobName }
   if (run.status === 'failed') return { type: 'run:fail', ...ids, error: run.error ?? '', failedStepName: null }
   if (run.status === 'cancelled') return { type: 'run:cancel', ...ids, requested: false }
-  return { type: takenBack(isCrash), ...ids }
+  return { type: 'run:recover', ...ids, crashed: isCrash }
 }
