@@ -1,14 +1,19 @@
+export interface PageSleepParams {
+  readonly onSleep: () => void
+  readonly onAwake: () => void
+}
+
 /**
  * Whether the page is awake. One that is frozen, or kept in the cache of pages, runs nothing and keeps what it has open:
  * whatever others wait for has to be let go of in its last moment, `onSleep`.
  */
 export class PageSleep {
-  readonly #onSleep: () => void
+  readonly #params: PageSleepParams
   #over: Promise<void> | null = null
   #wake: () => void = () => {}
 
-  constructor(onSleep: () => void) {
-    this.#onSleep = onSleep
+  constructor(params: PageSleepParams) {
+    this.#params = params
     // A worker has no such moments of its own.
     if (typeof document === 'undefined') return
     document.addEventListener('freeze', this.#begin)
@@ -36,11 +41,13 @@ export class PageSleep {
     this.#over = new Promise((resolve) => {
       this.#wake = resolve
     })
-    this.#onSleep()
+    this.#params.onSleep()
   }
 
   readonly #end = () => {
+    if (this.#over === null) return
     this.#over = null
+    this.#params.onAwake()
     this.#wake()
   }
 }

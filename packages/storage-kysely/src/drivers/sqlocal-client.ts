@@ -17,6 +17,11 @@ class OwnClient extends SQLocalKysely {
     this.queriesInProgress.clear()
     this.createQuery = () => Promise.reject(cause)
     for (const [, reject] of asked) reject(cause)
+    this.halt()
+  }
+
+  /** Its worker is gone, and with it the file; nobody hears of that yet. */
+  halt(): void {
     if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.terminate()
     this.reinitChannel.close()
     this.isDestroyed = true
@@ -33,8 +38,10 @@ export interface SqlocalConnection {
   answered<T>(answer: Promise<T>): Promise<T>
   /** The next use opens it again, where that is possible. */
   drop(): void
-  /** Lets go of the file before the page is put to sleep, in the middle of whatever it is doing; the next use opens it. */
+  /** Lets go of the file before the page is put to sleep, in the middle of whatever it is doing. */
   sleep(): void
+  /** Rejects what was asked for then; the next use opens the file again. */
+  awake(): void
   close(): Promise<void>
 }
 
@@ -104,7 +111,11 @@ export class OwnConnection implements SqlocalConnection {
 
   sleep(): void {
     // What is in memory would be lost.
-    if (this.#current?.isOnFile === true) this.drop(lost('The page was put to sleep, and SQLite with it.'))
+    if (this.#current?.isOnFile === true) this.#current.client.halt()
+  }
+
+  awake(): void {
+    if (this.#current?.isOnFile === true) this.drop(lost('The page was put to sleep in the middle of a call.'))
   }
 
   async close(): Promise<void> {
@@ -202,6 +213,8 @@ export class GivenConnection implements SqlocalConnection {
 
   /** It is the application's: whether it may be ended only that knows. */
   sleep(): void {}
+
+  awake(): void {}
 
   close(): Promise<void> {
     this.#closing ??= endWithin([this.client.destroy(), this.#failure])

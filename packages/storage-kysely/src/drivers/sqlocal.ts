@@ -39,9 +39,13 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
   const database = databaseAt(location)
   const turns = new TabTurns(isFile(location) ? opfsPath(location) : null)
   const lock = new ConnectionLock()
-  const page = new PageSleep(() => {
-    connection.sleep()
-    turns.letGo()
+  const page = new PageSleep({
+    onSleep() {
+      connection.sleep()
+      turns.letGo()
+    },
+    // Not before: a page that never wakes would tell of trouble in its last moment.
+    onAwake: () => connection.awake(),
   })
   const takeTurn = async () => {
     for (;;) {
