@@ -66,6 +66,7 @@ describe('a busy leader that is frozen', () => {
       const { leader, follower, leaderName } = await openUnderLoad(`freeze-${what}-${round}.sqlite3`, load)
       await browser.freeze(leader)
       times.push(await writeIn(follower))
+      console.log('WRITE', what, times.at(-1))
       await untilInTab(follower, (tab) => tab.isLeader())
       await expect.poll(() => countEnded(follower)).toBe(16)
       const before = await audit(follower, leaderName)
@@ -86,12 +87,14 @@ describe('a busy leader that is frozen', () => {
       await browser.closeTabs()
     }
     const sorted = [...times].sort((a, b) => a - b)
+    const medianMs = sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN
     reportSuite({
       suite: `a frozen leader under load: ${what}`,
       rounds: ROUNDS,
+      medianWriteMs: Math.round(medianMs),
       worstWriteMs: Math.round(sorted.at(-1) ?? 0),
     })
-    expect(sorted[Math.floor((sorted.length - 1) / 2)]).toBeLessThan(WRITE_MS)
+    expect(medianMs).toBeLessThan(WRITE_MS)
   })
 
   it('and thaws before anybody took its place goes on as the leader', async () => {

@@ -17,11 +17,20 @@ class OwnClient extends SQLocalKysely {
     this.queriesInProgress.clear()
     this.createQuery = () => Promise.reject(cause)
     for (const [, reject] of asked) reject(cause)
-    this.halt()
+    this.#end()
   }
 
-  /** Its worker is gone, and with it the file; nobody hears of that yet. */
-  halt(): void {
+  /**
+   * Its worker closes the file and ends; nobody hears of that yet. Without the goodbye the worker that SQLite itself has for
+   * its files keeps one in a transaction for two more seconds, until the browser ends it by force.
+   */
+  leave(): void {
+    const goodbye = { type: 'destroy', queryKey: crypto.randomUUID(), skipOptimize: true } as const
+    if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.postMessage(goodbye)
+    this.#end()
+  }
+
+  #end(): void {
     if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.terminate()
     this.reinitChannel.close()
     this.isDestroyed = true
@@ -111,7 +120,7 @@ export class OwnConnection implements SqlocalConnection {
 
   sleep(): void {
     // What is in memory would be lost.
-    if (this.#current?.isOnFile === true) this.#current.client.halt()
+    if (this.#current?.isOnFile === true) this.#current.client.leave()
   }
 
   awake(): void {
