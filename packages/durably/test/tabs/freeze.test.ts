@@ -66,7 +66,6 @@ describe('a busy leader that is frozen', () => {
       const { leader, follower, leaderName } = await openUnderLoad(`freeze-${what}-${round}.sqlite3`, load)
       await browser.freeze(leader)
       times.push(await writeIn(follower))
-      console.log('WRITE', what, times.at(-1))
       await untilInTab(follower, (tab) => tab.isLeader())
       await expect.poll(() => countEnded(follower)).toBe(16)
       const before = await audit(follower, leaderName)
