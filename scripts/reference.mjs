@@ -28,6 +28,7 @@ const OPTIONS = [
   ['durably.subscribe(id, options)', 'index.ts', 'SubscribeOptions'],
   ['durably.signal(id, name, payload, options)', 'index.ts', 'SignalOptions'],
   ['durably.purge(options)', 'index.ts', 'PurgeOptions'],
+  ['durably.recover(options)', 'index.ts', 'RecoverOptions'],
   ['A plugin, for durably.use(plugin)', 'index.ts', 'Plugin'],
   ['records of a plugin, include of withLogPersistence()', 'index.ts', 'RecordedHistory'],
   ['withLogPersistence(options)', 'plugins.ts', 'LogPersistenceOptions'],

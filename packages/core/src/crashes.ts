@@ -38,10 +38,15 @@ export interface Recovery {
 }
 
 /** What decides over all runs of one call. */
-export type RecoveryTerms = Pick<RecoverParams, 'maxCrashes' | 'jitter' | 'crashLimit' | 'events'>
+export type RecoveryTerms = Pick<RecoverParams, 'isCrash' | 'maxCrashes' | 'jitter' | 'crashLimit' | 'events'>
 
-/** The one rule of every storage: a lost worker counts towards the limit of the suspect it held, not of its neighbours. */
-export function recoveryOf(run: LostRun, { maxCrashes, jitter, crashLimit, events }: RecoveryTerms): Recovery {
+/**
+ * The one rule of every storage: a lost worker counts towards the limit of the suspect it held, not of its neighbours. One
+ * that left on purpose counts for nobody.
+ */
+export function recoveryOf(run: LostRun, terms: RecoveryTerms): Recovery {
+  const { isCrash = true, maxCrashes, jitter, crashLimit, events } = terms
+  if (!isCrash) return givenBack(run, events)
   const isSpared = run.isBesideSuspect && !isSuspect(run)
   const crashCount = run.crashCount + (isSpared ? 0 : 1)
   const ended = { crashCount, delayMs: 0, failure: null }
@@ -53,6 +58,11 @@ export function recoveryOf(run: LostRun, { maxCrashes, jitter, crashLimit, event
   const isSparedAgain = isSpared && crashCount > 0
   const delayMs = isSparedAgain ? jittered(CRASH_BACKOFF.baseMs, own) : crashBackoffMs(crashCount, own)
   return { status: 'pending', crashCount, delayMs, failure: null, events: events.pending }
+}
+
+function givenBack({ crashCount, cancelRequestedAt }: LostRun, events: RecoveryTerms['events']): Recovery {
+  const status = cancelRequestedAt === null ? 'pending' : 'cancelled'
+  return { status, crashCount, delayMs: 0, failure: null, events: events[status] }
 }
 
 function jittered(ms: number, jitter: number): number {

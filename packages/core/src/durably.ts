@@ -15,7 +15,7 @@ import { onRejection } from './guarded'
 import { createPauses, type Pauses } from './job-pauses'
 import { createJobHandle, type JobHandle, type JobHandleParams } from './job-handle'
 import { addJobs, jobOf, noJob } from './known-jobs'
-import { refuseUnknownOptions } from './known-options'
+import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { refuseBadLease, requireDurablyOptions, resolveOptions, type DurablyOptions } from './options'
 import { Migrating } from './migrating'
 import { createPatience } from './patience'
@@ -81,6 +81,17 @@ export interface RunTriggers<TOptions> {
   trigger(jobName: string, payload?: unknown, options?: TOptions): Promise<TriggeredRun>
 }
 
+/** Whose runs `recover()` takes back. */
+export interface RecoverOptions {
+  /** The worker that is gone. */
+  readonly workerId: string
+  /**
+   * `false`: it left on purpose, as a page does that somebody navigates away from. Its runs go on as after a release: no
+   * crash is counted and nothing waits. Default true.
+   */
+  readonly crashed?: boolean | undefined
+}
+
 /** One instance: jobs, a worker, and access to the database. */
 export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions>, Pauses {
   /** Creates or updates the tables. Call it at each start; many processes may at once. Triggers wait for it meanwhile. */
@@ -111,7 +122,7 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTri
    */
   transaction<T>(body: (transaction: unknown) => Promise<T>): Promise<T>
   /** Takes back the runs of a worker at once. The caller swears that no process with this id is alive. */
-  recover(options: { readonly workerId: string }): Promise<number>
+  recover(options: RecoverOptions): Promise<number>
   health(): Health
   /** Stops at once and closes the storage. Runs in progress are released. */
   close(): Promise<void>
@@ -132,7 +143,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const reporter = createReporter(options.logger === undefined ? console : options.logger)
   const engine = createEngine(options, reporter.report)
   const worker = new Worker(engine)
-  const lead = new WorkerLead(worker, reporter.report)
+  const lead = new WorkerLead(worker, engine)
   const waits = new Waits(engine)
   const tails = new TailReader(engine)
   const uninstalls: Uninstall[] = []
@@ -145,7 +156,7 @@ export function createDurably(options: DurablyOptions): Durably {
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
   const access = (tenant?: string) => ({
-    ...createRunReads(engine, worker, tenant),
+    ...createRunReads(engine, lead, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
@@ -173,7 +184,10 @@ export function createDurably(options: DurablyOptions): Durably {
       return refuseInside(engine, 'runUntilIdle()') ?? worker.drain(drainOptions)
     },
     transaction: (body) => runTransaction({ engine, body, isClosed, onCommitted: () => worker.wake(true) }),
-    recover: async (named) => (await worker.recoverFrom(deadWorkerIn(named))).length,
+    recover: async (named) => {
+      const { workerId, crashed } = deadWorkerIn(named)
+      return (await worker.recoverFrom(workerId, crashed)).length
+    },
     health: () => healthOf(engine, worker),
     close() {
       takeover.end()
@@ -205,11 +219,14 @@ function registerAll<TJobs extends JobRecord>(params: Omit<JobHandleParams, 'job
   return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
 }
 
-function deadWorkerIn(options: Parameters<Durably['recover']>[0]): string {
-  refuseUnknownOptions('recover()', options, { workerId: true })
-  const { workerId } = options
-  if (typeof workerId === 'string' && workerId !== '') return workerId
-  throw new InvalidOptionError('recover() needs a workerId.')
+const RECOVER_OPTIONS: OptionNames<RecoverOptions> = { workerId: true, crashed: true }
+
+function deadWorkerIn(options: RecoverOptions) {
+  refuseUnknownOptions('recover()', options, RECOVER_OPTIONS)
+  const { workerId, crashed = true } = options
+  if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
+  if (typeof crashed !== 'boolean') throw new InvalidOptionError('crashed must be true or false.')
+  return { workerId, crashed }
 }
 
 function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
@@ -259,7 +276,8 @@ function connect({ engine, worker, waits, tails, migrating, isClosed }: ConnectP
     disconnect: () => unwatch?.(),
     async trigger(items: readonly TriggerItem[]): Promise<TriggeredRun[]> {
       if (isClosed()) throw new ClosedError()
-      const inTransaction = items.some(({ options }) => options.transaction !== undefined)
+      // Nobody has looked at the options yet.
+      const inTransaction = items.some(({ options }) => Object(options).transaction !== undefined)
       // What migrates may itself wait for the connection that a transaction has.
       if (migrating.underWay !== null && !inTransaction) await migrating.underWay
       triggering += 1

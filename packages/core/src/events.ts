@@ -46,8 +46,8 @@ export interface EventFields {
   'run:unpark': OfRun
   /** Given back by a worker that stops: not a crash. */
   'run:release': OfRun
-  /** Taken from a worker that is gone; pending again. */
-  'run:recover': OfRun
+  /** Taken from a worker that is gone; pending again. `crashed` is false when it left on purpose, which counts nothing. */
+  'run:recover': OfRun & { readonly crashed: boolean }
   /** The job told how far it is. */
   'run:progress': OfRun & { readonly progress: Progress }
   /** It was removed, with all that belongs to it, by `deleteRun()`. */

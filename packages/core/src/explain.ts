@@ -7,6 +7,8 @@ import type { WorkerState } from './worker'
 /** The worker of this instance. */
 export interface WorkerNow {
   readonly state: WorkerState
+  /** What a due run of the job waits for, where somebody else decides when the worker runs. */
+  explainDue(jobName: string): string | null
 }
 
 /** Says in words what a run is doing, or what it is waiting for. */
@@ -49,7 +51,7 @@ async function explainPending(engine: Engine, worker: WorkerNow, run: RunRecord)
     return `is parked: ${waitingFor.reason} durably.unpark("${run.id}") lets it go on, durably.failParked("${run.id}") ends it.${timeoutOfParked(run)}`
   }
   if (!isPast(availableAt, engine.environment.clock.now()))
-    return `${explainWaiting(run)}${await parkedChildren(engine, run)}`
+    return `${explainWaiting(run, engine.environment.clock.now())}${await parkedChildren(engine, run)}`
   const reason = await explainDue(engine, worker, run)
   if (waitingFor?.kind === 'steps') return `need not wait for ${namesOf(waitingFor.steps)} any more, and ${reason}`
   return waitingFor?.kind === 'retry'
@@ -72,7 +74,8 @@ async function parkedChildren({ storage }: Engine, { id, tenant, waitingFor }: R
 }
 
 /** Something is still to come: its time, or what has none. */
-function explainWaiting({ waitingFor, availableAt, deadlineAt, attempt, error, crashCount }: RunRecord): string {
+function explainWaiting(run: RunRecord, now: number): string {
+  const { waitingFor, availableAt, deadlineAt, attempt, error } = run
   const endsAt = availableAt !== null && availableAt === deadlineAt ? `it times out at ${deadlineAt}` : null
   if (waitingFor?.kind === 'steps') {
     const until = endsAt ?? (availableAt === null ? null : `it goes on at ${availableAt} at the latest`)
@@ -80,10 +83,17 @@ function explainWaiting({ waitingFor, availableAt, deadlineAt, attempt, error, c
   }
   if (waitingFor?.kind === 'retry')
     return `failed (${error}), and ${endsAt ?? `starts attempt ${attempt} at ${availableAt}`}.`
-  return crashCount > 0 ? `lost its worker and goes on at ${availableAt}.` : `starts at ${availableAt}.`
+  return run.crashCount > 0 ? explainCrashes(run, now) : `starts at ${availableAt}.`
 }
 
-async function explainDue(engine: Engine, { state }: WorkerNow, run: RunRecord): Promise<string> {
+function explainCrashes({ crashCount, availableAt }: RunRecord, now: number): string {
+  const leftMs = Date.parse(availableAt ?? '') - now
+  const times = crashCount === 1 ? 'once' : `${crashCount} times in a row`
+  return `lost its worker ${times} without getting further, and goes on at ${availableAt}, in ${Math.ceil(leftMs / 1000)} s.`
+}
+
+async function explainDue(engine: Engine, worker: WorkerNow, run: RunRecord): Promise<string> {
+  const { state } = worker
   if ((await engine.storage.limits?.paused())?.includes(run.jobName) === true) {
     return `is due; its job is paused everywhere, until durably.resumeJob("${run.jobName}", { scope: 'database' }).`
   }
@@ -91,6 +101,8 @@ async function explainDue(engine: Engine, { state }: WorkerNow, run: RunRecord):
   if (holders.length >= run.concurrencyLimit) {
     return `waits for its concurrency key "${run.concurrencyKey}", which ${holders.join(', ')} ${holders.length === 1 ? 'has' : 'have'}.`
   }
+  const told = worker.explainDue(run.jobName)
+  if (told !== null) return `is due; ${told}`
   if (!engine.jobs.has(run.jobName)) {
     const here = engine.declared.has(run.jobName) ? 'it is only declared here' : 'this process does not'
     return `waits for a worker that knows the job: ${here}.`

@@ -111,7 +111,7 @@ export class Housekeeping {
     }
     if (this.#engine.environment.clock.monotonic() < this.#calmFrom) return
     const held = this.#leases.heldRunIds()
-    const runs = await recoverRuns({ engine: this.#engine, deadWorkerId: null, held })
+    const runs = await recoverRuns({ engine: this.#engine, deadWorkerId: null, isCrash: true, held })
     if (runs.length > 0) this.#onRunnable()
   }
 

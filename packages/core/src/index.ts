@@ -32,6 +32,7 @@ export {
   type Handles as JobHandles,
   type Health,
   type JobRecord,
+  type RecoverOptions,
   type RunTriggers,
   type ScopedDurably,
 } from './durably'

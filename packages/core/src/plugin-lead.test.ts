@@ -55,6 +55,22 @@ describe('a plugin that decides when the worker runs', () => {
     expect(durably.health().worker).toBe('stopped')
   })
 
+  it('hears which due runs the worker does not execute, and says what they wait for while it leads', async () => {
+    const { durably, worker } = openLed()
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    const { id } = await job.trigger({})
+    const other = await durably.trigger('of others')
+    durably.start()
+    expect([worker().knows('job'), worker().knows('of others')]).toEqual([true, false])
+    expect(await worker().unknownJobs()).toEqual(['of others'])
+    expect(await durably.explain(id)).toContain('is due; no worker runs in this process')
+    worker().explain((jobName) => (jobName === 'job' ? null : 'somebody else has it.'))
+    expect(await durably.explain(id)).toContain('is due; no worker runs in this process')
+    expect(await durably.explain(other.id)).toMatch(/is due; somebody else has it\.$/)
+    await durably.stop()
+    expect(await durably.explain(other.id)).toContain('waits for a worker that knows the job')
+  })
+
   it('is asked once for two starts, and leaves once for stop() and close()', async () => {
     const { durably, worker, log } = openLed()
     durably.start()

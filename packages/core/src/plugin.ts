@@ -85,6 +85,14 @@ export interface WorkerSwitch {
   /** Starts the worker; one that runs looks for runs. */
   start(): void
   stop(options?: StopOptions): Promise<void>
+  /** Whether the worker executes runs of this job. */
+  knows(jobName: string): boolean
+  /** Jobs that have due runs and that the worker does not execute. */
+  unknownJobs(): Promise<readonly string[]>
+  /**
+   * What a due run waits for, where the plugin knows: `explain()` says so, after "is due; ". `null` leaves it to the engine.
+   */
+  explain(words: (jobName: string) => string | null): void
 }
 
 /** Undoes what `install` did. */

@@ -49,7 +49,7 @@ describe('a worker that is gone', () => {
     await bench.clock.advance(1200)
     expect(await now()).toMatchObject({ status: 'completed', output: 'rescued', attempt: 1 })
     expect(events.map(({ type }) => type)).toEqual(['run:recover', 'run:start', 'run:complete'])
-    expect(events[0]).toMatchObject({ runId: run.id, jobName: 'job' })
+    expect(events[0]).toMatchObject({ runId: run.id, jobName: 'job', crashed: true })
   })
 
   it('loses it at once to a worker that starts after that', async () => {
@@ -321,12 +321,17 @@ describe('a worker cut off from the database', () => {
 
 describe('a run that kills its workers', () => {
   /** Lets one worker after the other take the run and die; resolves with the last state. */
-  async function crash(times: number, execute: JobBody = forever, options: { maxCrashes?: number } = {}) {
+  async function crash(
+    times: number,
+    execute: JobBody = forever,
+    { crashed, ...options }: { maxCrashes?: number; crashed?: boolean } = {},
+  ) {
     const rescuer = bench.open(options)
     const events = recordEvents(rescuer)
     let bodies = 0
     const lives: string[] = []
     let runId = ''
+    let words = ''
     for (let n = 1; n <= times; n++) {
       const mortal = createMortal(bench.storage)
       const worker = bench.open({ storage: mortal.storage, workerId: `worker-${n}`, ...options })
@@ -339,11 +344,12 @@ describe('a run that kills its workers', () => {
       await settled()
       await settled()
       mortal.kill()
-      await rescuer.recover({ workerId: `worker-${n}` })
+      await rescuer.recover({ workerId: `worker-${n}`, crashed })
       lives.push(found(await rescuer.getRun(runId)).availableAt ?? 'never')
+      words = await rescuer.explain(runId)
       await bench.clock.advance(60_000)
     }
-    return { run: found(await rescuer.getRun(runId)), bodies, events, lives, rescuer }
+    return { run: found(await rescuer.getRun(runId)), bodies, events, lives, words, rescuer }
   }
 
   it('fails after five in a row, for a reason that can be told apart', async () => {
@@ -352,6 +358,20 @@ describe('a run that kills its workers', () => {
     expect(bodies).toBe(5)
     expect(events.at(-1)).toMatchObject({ type: 'run:fail', runId: run.id, jobName: 'job', failedStepName: null })
     expect(events.filter(({ type }) => type === 'run:recover')).toHaveLength(4)
+  })
+
+  it('waits from the second on, and says for how long', async () => {
+    const { lives, words } = await crash(2)
+    expect(words).toMatch(new RegExp(`lost its worker 2 times in a row .*, and goes on at ${lives[1]}, in [12] s\\.$`))
+  })
+
+  it('goes on for ever, and at once, when they left on purpose', async () => {
+    const { run, bodies, events, lives } = await crash(12, forever, { crashed: false })
+    expect(run).toMatchObject({ status: 'pending', crashCount: 0, availableAt: run.createdAt })
+    expect(bodies).toBe(12)
+    expect(new Set(lives)).toEqual(new Set([run.createdAt]))
+    expect(events).toHaveLength(12)
+    for (const event of events) expect(event).toMatchObject({ type: 'run:recover', crashed: false })
   })
 
   it('fails after as many as the option says', async () => {

@@ -86,6 +86,8 @@ export type RenewAnswer =
 export interface RecoverParams {
   /** Recover the leases of this worker whether they have run out or not: the caller swears that it is dead. */
   readonly deadWorkerId: string | null
+  /** False: that worker left on purpose, and the loss counts nothing. Default true. */
+  readonly isCrash?: boolean
   /** Runs this worker holds itself: never touched. */
   readonly held: readonly string[]
   readonly maxCrashes: number
@@ -194,6 +196,11 @@ export interface NextDue {
 
 /** What an engine needs of a database. */
 export interface Storage<Trx = unknown> {
+  /**
+   * Names the database among those that this process, or this origin of a browser, can reach: storages of one location
+   * are on the same runs. Nothing secret is in it. Left out where nobody can tell.
+   */
+  readonly location?: string | undefined
   /** Creates or updates whatever the storage needs. Any number of processes may call it at once, any number of times. */
   migrate(): Promise<void>
   /** All or nothing, answers in the order of the runs. Throws `keyConflict()` for a refused idempotency key. */

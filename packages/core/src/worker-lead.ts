@@ -1,15 +1,18 @@
 import type { Durably } from './durably'
+import { ask, type Engine } from './engine'
 import { InvalidOptionError } from './errors'
 import { onRejection } from './guarded'
 import type { Plugin, Uninstall } from './plugin'
 import type { StopOptions } from './stop-options'
-import type { Worker } from './worker'
+import type { Worker, WorkerState } from './worker'
 
 /** From `start()` to `stop()`. */
 interface Term {
   isOver: boolean
   hasLeft: boolean
   leave: Uninstall
+  /** What a due run waits for. */
+  explain: (jobName: string) => string | null
 }
 
 type Leader = Plugin & Required<Pick<Plugin, 'leadWorker'>>
@@ -17,14 +20,23 @@ type Leader = Plugin & Required<Pick<Plugin, 'leadWorker'>>
 /** Who decides that the worker runs: `start()` itself, or the plugin that has taken it over. */
 export class WorkerLead {
   readonly #worker: Worker
-  readonly #reportError: (error: unknown, during: string) => void
+  readonly #engine: Engine
   #leader: Leader | null = null
   #wasStarted = false
   #term: Term | null = null
 
-  constructor(worker: Worker, reportError: (error: unknown, during: string) => void) {
+  constructor(worker: Worker, engine: Engine) {
     this.#worker = worker
-    this.#reportError = reportError
+    this.#engine = engine
+  }
+
+  get state(): WorkerState {
+    return this.#worker.state
+  }
+
+  /** What a due run of the job waits for, by the plugin. */
+  explainDue(jobName: string): string | null {
+    return this.#term?.explain(jobName) ?? null
   }
 
   requireFree(plugin: Plugin): void {
@@ -48,7 +60,8 @@ export class WorkerLead {
   }
 
   #newTerm(leader: Leader, durably: Durably): Term {
-    const term: Term = { isOver: false, hasLeft: false, leave: () => {} }
+    const { jobs } = this.#engine
+    const term: Term = { isOver: false, hasLeft: false, leave: () => {}, explain: () => null }
     const start = () => {
       if (!term.isOver) this.#worker.start()
     }
@@ -56,9 +69,17 @@ export class WorkerLead {
     const stop = async (options: StopOptions = {}) => {
       if (!term.hasLeft) await this.#worker.stop(options)
     }
-    const leave = leader.leadWorker({ start, stop }, durably)
+    const unknownJobs = async () => {
+      const { unknownJobs: names } = await ask(this.#engine, (storage) => storage.nextDue([...jobs.keys()]))
+      return names
+    }
+    const explain = (words: Term['explain']) => {
+      term.explain = words
+    }
+    const worker = { start, stop, unknownJobs, explain, knows: (jobName: string) => jobs.has(jobName) }
+    const leave = leader.leadWorker(worker, durably)
     if (typeof leave === 'function') term.leave = leave
-    onRejection(leave, (error) => this.#reportError(error, `leadWorker of plugin "${leader.name}"`))
+    onRejection(leave, (error) => this.#engine.reportError(error, `leadWorker of plugin "${leader.name}"`))
     return term
   }
 
@@ -73,7 +94,7 @@ export class WorkerLead {
     try {
       await term.leave()
     } catch (error) {
-      this.#reportError(error, 'stop')
+      this.#engine.reportError(error, 'stop')
     }
   }
 }

@@ -128,8 +128,8 @@ export class Worker {
     this.wake()
   }
 
-  async recoverFrom(deadWorkerId: string): Promise<readonly RunRecord[]> {
-    const runs = await recoverRuns({ engine: this.#engine, deadWorkerId, held: this.#leases.heldRunIds() })
+  async recoverFrom(deadWorkerId: string, isCrash: boolean): Promise<readonly RunRecord[]> {
+    const runs = await recoverRuns({ engine: this.#engine, deadWorkerId, isCrash, held: this.#leases.heldRunIds() })
     if (runs.length > 0) this.wake()
     return runs
   }

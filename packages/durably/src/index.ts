@@ -138,6 +138,7 @@ export type {
   PurgeParams,
   RateLimit,
   RecordedHistory,
+  RecoverOptions,
   RecoverParams,
   Recovery,
   RecoveryTerms,

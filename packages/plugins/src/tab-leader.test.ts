@@ -5,6 +5,9 @@ import { withTabLeader, type TabLeaderOptions } from './tab-leader'
 
 it.each<readonly [string, TabLeaderOptions]>([
   ['name', { name: '' }],
+  ['version', { version: '' }],
+  ['version', { version: Number.NaN }],
+  ['version', { version: null } as unknown as TabLeaderOptions],
   ['staleThreshold', { staleThreshold: 0 }],
   ['heartbeatInterval', { heartbeatInterval: Number.NaN }],
   ['twice', { staleThreshold: 9000 }],

@@ -1,12 +1,21 @@
 import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type Plugin } from '@coji/durably-core'
+import { groupOf } from './tab-group'
 import { TabLeadership } from './tab-leadership'
 import { relayEvents } from './tab-relay'
 import { onReturn } from './tab-visibility'
 
 /** How the tabs of one origin share the work. */
 export interface TabLeaderOptions {
-  /** Tabs of the same name are one group: those on the same database. Default `default`. */
+  /**
+   * Names the group of tabs where the storage does not say where its data is. Tabs on one file are one group under any
+   * name. Default `default`.
+   */
   readonly name?: string | undefined
+  /**
+   * Which version of the application this tab has loaded: of several tabs the newest leads. Numbers are compared as
+   * numbers, also in text (`2.10.0` is newer than `2.9.1`); a tab without one is older than one with.
+   */
+  readonly version?: string | number | undefined
   /** Milliseconds of silence after which a visible tab takes the place of a leader that is frozen. Default 120000. */
   readonly staleThreshold?: number | undefined
   /** Milliseconds between two beats of the leader. Default 5000. */
@@ -17,16 +26,18 @@ export interface TabLeaderOptions {
 
 /**
  * In one tab at a time `start()` runs the worker; the others trigger and watch, and hear the events of all tabs. When the
- * leader closes, the next tab goes on at once; when it is frozen, a visible one after `staleThreshold`.
+ * leader closes or is frozen, the next tab goes on at once; when it only falls silent, a visible one after
+ * `staleThreshold`.
  */
 export function withTabLeader(options: TabLeaderOptions = {}): Plugin {
-  const { name, staleThreshold, heartbeatInterval, onLeadership } = checked(options)
+  const { name, version, staleThreshold, heartbeatInterval, onLeadership } = checked(options)
   return {
     name: 'tab-leader',
     staleThreshold,
     install(durably) {
       const ends = [onReturn(() => durably.wake())]
-      if (typeof BroadcastChannel !== 'undefined') ends.push(relayEvents(durably, `durably:${name}`))
+      const group = groupOf(durably.storage, name)
+      if (typeof BroadcastChannel !== 'undefined') ends.push(relayEvents(durably, `durably:${group}`))
       return () => {
         for (const end of ends) end()
       }
@@ -42,7 +53,8 @@ export function withTabLeader(options: TabLeaderOptions = {}): Plugin {
       const leadership = new TabLeadership({
         worker,
         durably,
-        name: `durably:leader:${name}`,
+        group: groupOf(durably.storage, name),
+        version,
         beatMs: heartbeatInterval,
         silenceMs: staleThreshold,
         onLeadership,
@@ -54,6 +66,7 @@ export function withTabLeader(options: TabLeaderOptions = {}): Plugin {
 
 const OPTIONS: OptionNames<TabLeaderOptions> = {
   name: true,
+  version: true,
   staleThreshold: true,
   heartbeatInterval: true,
   onLeadership: true,
@@ -61,7 +74,7 @@ const OPTIONS: OptionNames<TabLeaderOptions> = {
 
 function checked(options: TabLeaderOptions) {
   refuseUnknownOptions('withTabLeader()', options, OPTIONS)
-  const { name = 'default', staleThreshold = 120_000, heartbeatInterval = 5000, onLeadership } = options
+  const { name = 'default', version, staleThreshold = 120_000, heartbeatInterval = 5000, onLeadership } = options
   if (typeof name !== 'string' || name === '') throw new InvalidOptionError('withTabLeader() needs a name of its tabs.')
   for (const [option, value] of Object.entries({ staleThreshold, heartbeatInterval })) {
     if (value > 0 && Number.isFinite(value)) continue
@@ -75,7 +88,15 @@ function checked(options: TabLeaderOptions) {
   if (onLeadership !== undefined && typeof onLeadership !== 'function') {
     throw new InvalidOptionError('onLeadership is not a function.')
   }
-  return { name, staleThreshold, heartbeatInterval, onLeadership }
+  if (!isVersion(version)) {
+    throw new InvalidOptionError(`version must be a number or a text such as '2.10.0', not ${String(version)}.`)
+  }
+  return { name, version, staleThreshold, heartbeatInterval, onLeadership }
+}
+
+function isVersion(version: unknown): boolean {
+  if (version === undefined) return true
+  return typeof version === 'number' ? Number.isFinite(version) : typeof version === 'string' && version !== ''
 }
 
 const NO_LOCKS =

@@ -1,13 +1,18 @@
 import type { Durably, DurablyEvent, WorkerSwitch } from '@coji/durably-core'
-import { startBeat, type Beat } from './tab-beat'
+import { startBeat, type Beat, type Offer } from './tab-beat'
+import { explainWait } from './tab-explanation'
+import { createFarewells, type Farewells } from './tab-farewells'
 import { createTabLock } from './tab-lock'
 import { isForeign } from './tab-relay'
+import { compareVersions, type TabVersion } from './tab-version'
+import { onAwake, onSleep } from './tab-visibility'
 
 export interface TabLeadershipParams {
   readonly worker: WorkerSwitch
   readonly durably: Durably
-  /** Of the Web Lock and of the channel of the beats. */
-  readonly name: string
+  /** Whose tabs have one leader. */
+  readonly group: string
+  readonly version: TabVersion | undefined
   readonly beatMs: number
   readonly silenceMs: number
   readonly onLeadership: ((isLeader: boolean) => void) | undefined
@@ -18,31 +23,59 @@ const DURING = 'tab leader'
 /** What other tabs do that gives the leader something to run. */
 const WORK = ['run:trigger', 'run:retry', 'run:signal', 'run:unpark', 'run:release', 'run:recover'] as const
 
+/** After that what an old version has in hand is given back, to be gone on with by the newer one. */
+const LONGEST_HANDOVER_MS = 5000
+
+/** Who is to lead next. */
+interface Heir {
+  readonly tab: string
+  readonly isNewer: boolean
+  /** Beats since it was told. It may have gone meanwhile. */
+  beats: number
+}
+
 /** One tab's part in it: it waits for the lock, and runs the worker while it holds it. */
 export class TabLeadership {
   readonly #params: TabLeadershipParams
   readonly #lock
   readonly #beat: Beat
+  readonly #farewells: Farewells
   readonly #offs: readonly (() => void)[]
   readonly #over: Promise<void>
   #leads = false
+  #ledSince = 0
   #ended = false
   #steals = false
   #recovering: Promise<void> | null = null
+  #looking: Promise<void> | null = null
+  #lacks: readonly string[] = []
+  #heir: Heir | null = null
 
   constructor(params: TabLeadershipParams) {
-    const { durably, name, beatMs, silenceMs } = params
+    const { worker, durably, group, version, beatMs, silenceMs } = params
+    const { workerId } = durably.health()
+    const name = `durably:leader:${group}`
     this.#params = params
+    this.#farewells = createFarewells(group)
+    const events = WORK.map((type) => durably.on(type, (event) => this.#noteWork(event)))
+    // Before the lock is let go of: who gets it looks for the word.
+    this.#offs = [...events, onSleep(() => this.#leave(workerId)), onAwake(() => this.#farewells.takeBack(workerId))]
     this.#lock = createTabLock(name)
     this.#beat = startBeat({
       channelName: name,
+      tab: workerId,
+      version,
       everyMs: beatMs,
       silenceMs,
       isLeader: () => this.#leads,
-      onBeat: () => void this.#recoverOthers(),
+      knows: (jobName) => worker.knows(jobName),
+      lacks: () => this.#lacks,
+      onBeat: () => this.#look(),
+      onOffer: (offer) => this.#consider(offer),
+      onTake: () => this.#steal(),
       onSilence: () => this.#steal(),
     })
-    this.#offs = WORK.map((type) => durably.on(type, (event) => this.#noteWork(event)))
+    worker.explain((jobName) => this.#explain(jobName))
     this.#over = this.#takePart()
   }
 
@@ -73,16 +106,37 @@ export class TabLeadership {
   }
 
   async #lead(): Promise<void> {
+    this.#heir = null
+    this.#lacks = []
+    this.#ledSince = performance.now()
     this.#tell(true)
     this.#beat.send()
     await this.#recoverOthers()
-    if (this.#leads) this.#params.worker.start()
+    if (this.#leads && this.#heir === null) this.#params.worker.start()
+    await this.#lookForUnknown()
   }
 
   /** Gives the waiting up and asks for the lock in another way. */
   #steal(): void {
+    if (this.#leads || this.#ended) return
     this.#steals = true
     this.#lock.release()
+  }
+
+  /** The page goes away, or to sleep: whoever finds its runs is to know that it did not crash. */
+  #leave(workerId: string): void {
+    if (this.#params.durably.health().worker !== 'stopped') this.#farewells.leave(workerId)
+  }
+
+  #look(): void {
+    void this.#recoverOthers()
+    void this.#lookForUnknown()
+    const heir = this.#heir
+    if (heir === null || heir.beats === NOT_TOLD) return
+    heir.beats += 1
+    if (heir.beats <= 2) return
+    this.#heir = null
+    this.#params.worker.start()
   }
 
   /**
@@ -102,15 +156,83 @@ export class TabLeadership {
       const { workerId } = durably.health()
       const running = await durably.getRuns({ status: 'running' })
       const owners = new Set(running.flatMap(({ ownerId }) => ownerId ?? []))
+      this.#farewells.sweep(owners)
       owners.delete(workerId)
-      for (const owner of owners) if (this.#leads) await durably.recover({ workerId: owner })
+      for (const owner of owners) {
+        if (this.#leads) await durably.recover({ workerId: owner, crashed: !this.#farewells.has(owner) })
+      }
     } catch (error) {
       if (!this.#ended) durably.reportError(error, DURING)
     }
   }
 
+  /** Tells the others which due runs wait for somebody who knows their jobs. */
+  #lookForUnknown(): Promise<void> {
+    this.#looking ??= this.#tellUnknown().finally(() => {
+      this.#looking = null
+    })
+    return this.#looking
+  }
+
+  async #tellUnknown(): Promise<void> {
+    const { worker, durably } = this.#params
+    if (!this.#leads) return
+    try {
+      const lacks = await worker.unknownJobs()
+      if (!this.#leads) return
+      this.#lacks = lacks
+      if (lacks.length > 0) this.#beat.send()
+    } catch (error) {
+      if (!this.#ended) durably.reportError(error, DURING)
+    }
+  }
+
+  /** The newest version leads, and of the same version whoever is needed; each of those for one beat at least. */
+  #consider({ tab, version, knows }: Offer): void {
+    const distance = compareVersions(version, this.#params.version)
+    if (distance > 0) {
+      if (this.#heir?.isNewer !== true) void this.#handOver({ tab, isNewer: true, beats: NOT_TOLD })
+      return
+    }
+    const hasHadItsTurn = performance.now() - this.#ledSince >= this.#params.beatMs
+    const isNeeded = distance === 0 && knows.some((jobName) => this.#lacks.includes(jobName))
+    if (isNeeded && hasHadItsTurn && this.#heir === null) {
+      void this.#handOver({ tab, isNewer: false, beats: NOT_TOLD })
+    }
+  }
+
+  async #handOver(heir: Heir): Promise<void> {
+    const { worker, durably } = this.#params
+    this.#heir = heir
+    try {
+      await worker.stop(heir.isNewer ? { timeout: LONGEST_HANDOVER_MS } : {})
+    } catch (error) {
+      durably.reportError(error, DURING)
+    }
+    if (!this.#leads || this.#heir !== heir) return
+    heir.beats = 0
+    this.#beat.handTo(heir.tab)
+  }
+
   #noteWork(event: DurablyEvent): void {
-    if (this.#leads && isForeign(event)) this.#params.worker.start()
+    if (!this.#leads) return
+    const { worker } = this.#params
+    const isNews = 'jobName' in event && !worker.knows(event.jobName) && !this.#lacks.includes(event.jobName)
+    if (isNews) void this.#lookForUnknown()
+    if (isForeign(event) && this.#heir === null) worker.start()
+  }
+
+  #explain(jobName: string): string | null {
+    const { worker, version, silenceMs } = this.#params
+    const heard = this.#beat.heard()
+    return explainWait(jobName, {
+      leads: this.#leads,
+      heir: this.#heir,
+      knows: worker.knows(jobName),
+      isNewer: compareVersions(heard.leading?.version, version) > 0,
+      heard,
+      silenceMs,
+    })
   }
 
   #tell(leads: boolean): void {
@@ -123,3 +245,5 @@ export class TabLeadership {
     }
   }
 }
+
+const NOT_TOLD = -1

@@ -1,10 +1,11 @@
-import { onFreeze, thawed } from './tab-visibility'
+import { awake, onSleep } from './tab-visibility'
 
 /** What becomes of waiting for a lock. */
 export type LockEnd = 'released' | 'stolen' | 'called off'
 
 interface HoldParams {
   readonly steal: boolean
+  /** Called again when the page slept and has the lock back. */
   readonly onHeld: () => void
 }
 
@@ -15,70 +16,77 @@ export interface TabLock {
   release(): void
 }
 
+/** To wait in the queue, to take it from its holder, or to have it only if nobody else has. */
+type Way = 'wait' | 'steal' | 'if free'
+
 /**
- * One Web Lock: of all tabs one holds it, and whoever dies loses it. A tab that is frozen while it waits leaves the
- * queue until it thaws, or it would be given a lock it can do nothing with.
+ * One Web Lock: of all tabs one holds it, and whoever dies loses it. A page that is put to sleep can do nothing with a
+ * lock: it leaves the queue until it is awake again, or lets go of the lock and has it back if nobody took it meanwhile.
  */
 export function createTabLock(name: string): TabLock {
   let release: () => void = () => {}
   return {
     async hold({ steal, onHeld }) {
-      const state = { isReleased: false, isHeld: false, isFrozen: false }
+      let way: Way = steal ? 'steal' : 'wait'
+      let isReleased = false
       for (;;) {
-        const request = requestLock({ name, steal, state, onHeld })
+        let isAsleep = false
+        const request = requestLock(name, way, () => {
+          if (!isReleased && !isAsleep) onHeld()
+        })
         release = () => {
-          state.isReleased = true
+          isReleased = true
           request.end()
         }
-        const offFreeze = onFreeze(() => {
-          if (state.isHeld) return
-          state.isFrozen = true
+        const offSleep = onSleep(() => {
+          isAsleep = true
           request.end()
         })
-        const end = await request.ended.finally(offFreeze)
-        if (!state.isFrozen || state.isReleased || end !== 'called off') return end
-        await thawed()
-        state.isFrozen = false
-        if (state.isReleased) return end
+        const end = await request.ended.finally(offSleep)
+        if (!isAsleep || isReleased) return end
+        await awake()
+        if (isReleased) return end
+        way = end === 'called off' ? 'wait' : 'if free'
       }
     },
     release: () => release(),
   }
 }
 
-interface RequestParams extends HoldParams {
-  readonly name: string
-  readonly state: { isReleased: boolean; isHeld: boolean }
-}
-
-function requestLock({ name, steal, state, onHeld }: RequestParams) {
+function requestLock(name: string, way: Way, onHeld: () => void) {
   const waiting = new AbortController()
+  let isHeld = false
+  let isEnded = false
   let letGo: () => void = () => {}
-  const held = new Promise<void>((resolve) => {
-    letGo = resolve
+  const held = new Promise<LockEnd>((resolve) => {
+    letGo = () => resolve('released')
   })
   const ended = navigator.locks
-    .request(name, steal ? { steal } : { signal: waiting.signal }, () => {
-      state.isHeld = true
-      if (!state.isReleased) onHeld()
+    .request(name, optionsFor(way, waiting.signal), (lock) => {
+      if (lock === null) return 'stolen'
+      isHeld = true
+      onHeld()
       return held
     })
-    .then(
-      (): LockEnd => 'released',
-      (error: unknown): LockEnd => {
-        if (!state.isHeld && waiting.signal.aborted) return 'called off'
-        if (state.isReleased) return 'released'
-        if (state.isHeld && isAbort(error)) return 'stolen'
-        throw error
-      },
-    )
+    .catch((error: unknown): LockEnd => {
+      if (!isHeld && waiting.signal.aborted) return 'called off'
+      if (isEnded) return 'released'
+      if (isHeld && isAbort(error)) return 'stolen'
+      throw error
+    })
   return {
     ended,
     end() {
+      isEnded = true
       letGo()
-      if (!state.isHeld) waiting.abort()
+      if (!isHeld) waiting.abort()
     },
   }
+}
+
+function optionsFor(way: Way, signal: AbortSignal): LockOptions {
+  if (way === 'steal') return { steal: true }
+  return way === 'wait' ? { signal } : { ifAvailable: true }
 }
 
 function isAbort(error: unknown): boolean {

@@ -10,23 +10,44 @@ export function onReturn(fn: () => void): () => void {
     if (isVisible()) fn()
   }
   document.addEventListener('visibilitychange', onChange)
+  const offAwake = onAwake(fn)
+  return () => {
+    document.removeEventListener('visibilitychange', onChange)
+    offAwake()
+  }
+}
+
+/**
+ * Calls `fn` in the last moment before the page runs nothing any more: it is frozen, put into the cache of pages, or left
+ * for good. Once or more often; returns how to end it.
+ */
+export function onSleep(fn: () => void): () => void {
+  if (typeof document === 'undefined') return () => {}
+  document.addEventListener('freeze', fn)
+  addEventListener('pagehide', fn)
+  return () => {
+    document.removeEventListener('freeze', fn)
+    removeEventListener('pagehide', fn)
+  }
+}
+
+/** Calls `fn` when a page that slept goes on. Returns how to end it. */
+export function onAwake(fn: () => void): () => void {
+  if (typeof document === 'undefined') return () => {}
   document.addEventListener('resume', fn)
   addEventListener('pageshow', fn)
   return () => {
-    document.removeEventListener('visibilitychange', onChange)
     document.removeEventListener('resume', fn)
     removeEventListener('pageshow', fn)
   }
 }
 
-/** Calls `fn` in the last moment before the tab is frozen. Returns how to end it. */
-export function onFreeze(fn: () => void): () => void {
-  if (typeof document === 'undefined') return () => {}
-  document.addEventListener('freeze', fn)
-  return () => document.removeEventListener('freeze', fn)
-}
-
-/** Resolves when a frozen tab goes on. */
-export function thawed(): Promise<void> {
-  return new Promise((resolve) => document.addEventListener('resume', () => resolve(), { once: true }))
+/** Resolves when a page that sleeps goes on. */
+export function awake(): Promise<void> {
+  return new Promise((resolve) => {
+    const off = onAwake(() => {
+      off()
+      resolve()
+    })
+  })
 }

@@ -152,6 +152,7 @@ const FAULT_OF_STATEMENT = /no such (table|column)|syntax error|constraint faile
  * the statement: it is somebody else's, and would be sent again and again.
  */
 export function isTrouble(error: unknown): boolean {
+  if (error instanceof StorageError) return error.code === 'STORAGE_UNAVAILABLE'
   for (const { code, message } of causesOf(error)) {
     if (isSqlState(code)) return STATES_OF_TROUBLE.test(code)
     const text = `${code} ${message}`

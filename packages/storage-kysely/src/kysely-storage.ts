@@ -118,6 +118,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     firstWrite: isSqlite ? sql`update ${versions} set version = version where version < 0`.compile(plain) : null,
     hasOneWriter: isSqlite,
   })
+  const location = hooks?.database === undefined ? undefined : `${hooks.database} ${tablePrefix}*`
   const watchers = new Watchers()
   const relay = relayOf({ hooks, watchers, tablePrefix })
   const close = async () => {
@@ -131,8 +132,8 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     if (dialect !== null && hooks === null && isSqlite) await assertBareSqlocalIsKept(plain)
     await bound.migrate()
   }
-  const soleInstance = hooks?.hasSoleInstance === true ? `${hooks.location} (${tablePrefix}…)` : undefined
-  return { db, ...bound, soleInstance, migrate, close }
+  const soleInstance = hooks?.hasSoleInstance === true ? location : undefined
+  return { db, ...bound, location, soleInstance, migrate, close }
 }
 
 /** Postgres cuts names after 63 bytes without a word; two indexes of the same table could have the same name then. */

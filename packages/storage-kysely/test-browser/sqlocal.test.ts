@@ -271,3 +271,14 @@ it.concurrent('opens nothing before it is used, and nothing after it was closed'
   await storage.close()
   expect(await codeOf(storage.counts({}))).toBe('STORAGE_CLOSED')
 })
+
+it('names its database the same however its path is written, and apart from every other', () => {
+  const locationOf = (path: string, tablePrefix = 'durably_') =>
+    createKyselyStorage({ dialect: sqlocal(path), tablePrefix }).location
+  expect(locationOf('/folder/app.sqlite3')).toBe(locationOf('folder//app.sqlite3'))
+  expect(locationOf('local')).toBe(locationOf(':localStorage:'))
+  const all = ['app.sqlite3', 'folder/app.sqlite3', 'local', ':memory:', ':memory:', 'session', 'session']
+  const locations = [...all.map((path) => locationOf(path)), locationOf('app.sqlite3', 'other_')]
+  expect(new Set(locations).size).toBe(locations.length)
+  expect(locations).not.toContain(undefined)
+})

@@ -1,3 +1,4 @@
+import { StorageError } from '@coji/durably-core'
 import { describe, expect, it } from 'vitest'
 import { isTrouble, toStorageError } from '../src/driver-errors'
 
@@ -22,6 +23,7 @@ const TROUBLE: readonly Error[] = [
   error('database is locked'),
   error('SQLITE_BUSY_SNAPSHOT', 'SQLITE_BUSY_SNAPSHOT'),
   error('disk I/O error', 'SQLITE_IOERR_WRITE'),
+  new StorageError('STORAGE_UNAVAILABLE', 'The page was put to sleep.'),
 ]
 
 const FAULT: readonly Error[] = [
@@ -36,6 +38,7 @@ const FAULT: readonly Error[] = [
   error('near "socket": syntax error'),
   error('feature not supported', '0A000'),
   error('what nobody knows'),
+  new StorageError('STORAGE_REJECTED', 'too long'),
 ]
 
 describe('a statement that failed', () => {

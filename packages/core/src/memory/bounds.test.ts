@@ -221,3 +221,9 @@ describe('a clock that is set back', () => {
     expect(newest?.createdAt).toBe(oldest?.createdAt)
   })
 })
+
+it('is a database of its own, and says so', () => {
+  const [one, other] = [createMemoryStorage(), createMemoryStorage()]
+  expect(one.location).toMatch(/^memory: /)
+  expect(one.location).not.toBe(other.location)
+})

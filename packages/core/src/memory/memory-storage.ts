@@ -1,3 +1,4 @@
+import { ulid } from 'ulidx'
 import { InvalidOptionError } from '../errors'
 import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { LIFECYCLE } from '../lifecycle'
@@ -82,6 +83,7 @@ function bind(memory: Memory): MemoryStorage {
     }
   }
   return {
+    location: `memory: ${ulid()}`,
     migrate: async () => {},
     enqueue: (runs) => write(() => enqueue(memory, runs)),
     claim: (params) => write(() => claim(memory, params)),

@@ -28,7 +28,7 @@ interface Frozen {
 /** Two tabs, the first of them frozen in the third step of a run, with nothing of it on the way to the file. */
 async function openAndFreeze(): Promise<Frozen> {
   for (let tries = 1; ; tries++) {
-    const settings = { file: `frozen-${tries}.sqlite3`, leaseMs: LEASE_MS, heartbeatMs: HEARTBEAT_MS }
+    const settings = { file: `frozen-${tries}.sqlite3`, leaseMs: LEASE_MS, heartbeatMs: HEARTBEAT_MS, deaf: true }
     const one = await browser.open(settings)
     const two = await browser.open(settings)
     const name = await inTab(one, (tab) => tab.name)
@@ -45,7 +45,7 @@ async function openAndFreeze(): Promise<Frozen> {
 }
 
 describe('a leader', () => {
-  it('that is frozen is followed after one lease, and writes nothing when it thaws', async () => {
+  it('that stops without a word is followed after one lease, and writes nothing when it goes on', async () => {
     const { one, two, name } = await openAndFreeze()
     await untilInTab(two, (tab) => tab.isLeader())
     const [silenceMs = 0] = await inTab(two, (tab) => tab.silences)
@@ -188,9 +188,9 @@ describe('a tab that was frozen and whose runs nobody took', () => {
   })
 })
 
-describe('a frozen tab that holds the file', () => {
+describe('a tab that stops without a word and holds the file', () => {
   it('makes writes of others reject with STORAGE_HELD, and no run fails', async () => {
-    const settings = { file: 'held.sqlite3', plugin: false, concurrency: 1 }
+    const settings = { file: 'held.sqlite3', plugin: false, concurrency: 1, deaf: true }
     const one = await browser.open(settings)
     const two = await browser.open(settings)
     const three = await browser.open(settings)

@@ -27,6 +27,10 @@ export interface Browser {
   freeze(page: Page): Promise<void>
   /** Shows a tab, which thaws it. */
   thaw(page: Page): Promise<void>
+  /** As F5 does; resolves when the instance of the new page has started. */
+  reload(page: Page): Promise<void>
+  /** Ends the process of a tab, which hears nothing of it. */
+  crash(page: Page): Promise<void>
   closeTabs(): Promise<void>
   close(): Promise<void>
 }
@@ -86,6 +90,17 @@ async function browserOf({ chromium, base, close }: BrowserParams): Promise<Brow
     },
     // Who is shown is thawed, and hears of both in the same moment.
     thaw: (page) => page.bringToFront(),
+    async reload(page) {
+      await page.reload()
+      await page.waitForFunction(() => window.tab !== undefined)
+    },
+    async crash(page) {
+      const crashed = page.waitForEvent('crash')
+      const own = await page.context().newCDPSession(page)
+      // Nobody is left to answer.
+      own.send('Page.crash').catch(() => {})
+      await crashed
+    },
     async closeTabs() {
       for (const page of chromium.context.pages()) if (covers.delete(page) || page.url() !== BLANK) await page.close()
     },

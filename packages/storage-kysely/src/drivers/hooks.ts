@@ -20,6 +20,8 @@ export const CALLERS_LOCK_MS = 100
 export interface DialectHooks {
   /** The file or URL, for error messages. */
   readonly location: string | null
+  /** Tells the database from all others that this origin of a browser can reach. */
+  readonly database?: string
   /** The schema of durably's tables; without one, where the database puts them. */
   readonly schema?: string | null
   /** A process has one instance on it: a second one is the same code loaded anew. */

@@ -1,4 +1,5 @@
 import { StorageError } from '@coji/durably-core'
+import { opfsNames } from './opfs-path'
 
 /** Browsers hand space out in pieces that grow with the file, so a write can fail while there is still a little left. */
 const SMALLEST_PIECE = 4 * 1024 * 1024
@@ -191,9 +192,8 @@ async function sizeOf(directory: FileSystemDirectoryHandle, file: string): Promi
   }
 }
 
-/** By the names that SQLite gives its files: those of a URL. */
 async function find(directory: FileSystemDirectoryHandle, file: string): Promise<FileSystemFileHandle> {
-  const names = new URL(file, 'file://opfs/').pathname.split('/').filter((name) => name !== '')
+  const names = opfsNames(file)
   const last = names.pop() ?? file
   let folder = directory
   for (const name of names) folder = await folder.getDirectoryHandle(name)

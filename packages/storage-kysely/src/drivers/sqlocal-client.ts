@@ -17,7 +17,26 @@ const LONG_MS = 2_000
 
 /** A client that can be left without asking its worker, which may not answer. */
 class OwnClient extends SQLocalKysely {
-  abandon(): void {
+  /** What it was asked for, and what it will be, rejects. */
+  abandon(cause: Error): void {
+    const asked = [...this.queriesInProgress.values()]
+    this.queriesInProgress.clear()
+    this.createQuery = () => Promise.reject(cause)
+    for (const [, reject] of asked) reject(cause)
+    this.#end()
+  }
+
+  /**
+   * Its worker closes the file and ends; nobody hears of that yet. Without the goodbye the worker that SQLite itself has for
+   * its files keeps one in a transaction for two more seconds, until the browser ends it by force.
+   */
+  leave(): void {
+    const goodbye = { type: 'destroy', queryKey: crypto.randomUUID(), skipOptimize: true } as const
+    if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.postMessage(goodbye)
+    this.#end()
+  }
+
+  #end(): void {
     if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.terminate()
     this.reinitChannel.close()
     this.isDestroyed = true
@@ -36,15 +55,27 @@ export interface SqlocalConnection {
   whyHeld(): StorageError | null
   /** The next use opens it again, where that is possible. */
   drop(): void
+  /** Lets go of the file before the page is put to sleep, in the middle of whatever it is doing. */
+  sleep(): void
+  /** Rejects what was asked for then; the next use opens the file again. */
+  awake(): void
   close(): Promise<void>
+}
+
+interface Current {
+  readonly client: OwnClient
+  /** Rejects when there will be no answer any more. */
+  readonly failure: Promise<never>
+  readonly abandoned: Ending
+  readonly isOnFile: boolean
 }
 
 /** Opened at the first use, and again when it was lost. */
 export class OwnConnection implements SqlocalConnection {
   readonly #config: ClientConfig
   readonly #allowMemory: boolean
-  readonly #closed = new Ending(() => new StorageError('STORAGE_CLOSED', 'The database was closed.'))
-  #current: { readonly client: OwnClient; readonly failure: Promise<never> } | null = null
+  readonly #closed = new Ending()
+  #current: Current | null = null
   readonly #questions: Questions
   #opening: Promise<SQLocalKysely> | null = null
   #openingSince = 0
@@ -75,7 +106,7 @@ export class OwnConnection implements SqlocalConnection {
 
   async answered<T>(answer: Promise<T>): Promise<T> {
     const failure = this.#current === null ? [] : [this.#current.failure]
-    return this.#questions.answered([answer, this.#closed.reached, ...failure], () => this.drop())
+    return this.#questions.answered([answer, this.#closed.reached, ...failure], (silence) => this.drop(silence))
   }
 
   whyHeld(): StorageError | null {
@@ -84,11 +115,22 @@ export class OwnConnection implements SqlocalConnection {
     return ms < LONG_MS ? null : waitsFor(`${this.#config.databasePath} is still being opened: SQLite's worker`, ms)
   }
 
-  drop(): void {
-    this.#current?.client.abandon()
+  drop(cause: Error = lost('The connection to SQLite was given up.')): void {
+    const current = this.#current
     this.#current = null
     this.#opening = null
     this.#isOpen = false
+    current?.client.abandon(cause)
+    current?.abandoned.reach(cause)
+  }
+
+  sleep(): void {
+    // What is in memory would be lost.
+    if (this.#current?.isOnFile === true) this.#current.client.leave()
+  }
+
+  awake(): void {
+    if (this.#current?.isOnFile === true) this.drop(lost('The page was put to sleep in the middle of a call.'))
   }
 
   async close(): Promise<void> {
@@ -96,9 +138,9 @@ export class OwnConnection implements SqlocalConnection {
     const current = this.#current
     // SQLocal's goodbye waits for the opening, which can take long.
     const goodbye = current !== null && this.#isOpen ? [current.client.destroy(true), current.failure] : []
-    this.#closed.reach()
+    this.#closed.reach(closed())
     if (goodbye.length > 0) await endWithin(goodbye)
-    this.drop()
+    this.drop(closed())
   }
 
   async #open(): Promise<SQLocalKysely> {
@@ -116,8 +158,7 @@ export class OwnConnection implements SqlocalConnection {
     } catch (error) {
       // A file that could be kept, if it were not held or full, is not to be replaced by nothing.
       if (!this.#allowMemory || !isForMemory(error)) throw error
-      this.#current?.client.abandon()
-      this.#current = null
+      this.drop()
       return this.#client(':memory:').client
     }
   }
@@ -130,8 +171,10 @@ export class OwnConnection implements SqlocalConnection {
     } catch (error) {
       if (!(error instanceof UnheardWorker) || this.#current !== first) throw error
     }
-    first.client.abandon()
+    const unheard = lost('Nothing was heard of the first worker of SQLite.')
     this.#current = null
+    first.client.abandon(unheard)
+    first.abandoned.reach(unheard)
     const second = this.#client(databasePath)
     await assertKept(second.client, { failure: second.failure, withinMs: SECOND_TRY_MS })
     return second.client
@@ -139,14 +182,17 @@ export class OwnConnection implements SqlocalConnection {
 
   #client(databasePath: ClientConfig['databasePath']) {
     if (globalThis.isSecureContext === false) throw insecureContext(databasePath)
-    if (this.#closed.isOver) throw this.#closed.cause()
+    if (this.#closed.isOver) throw closed()
     if (this.#current === null) {
       const client = this.#create(databasePath)
-      const failure = failureOf(client)
-      failure.catch(() => {
-        if (this.#current?.client === client) this.drop()
+      const ofWorker = failureOf(client)
+      ofWorker.catch((cause: Error) => {
+        if (this.#current?.client === client) this.drop(cause)
       })
-      this.#current = { client, failure }
+      const abandoned = new Ending()
+      const failure = Promise.race([ofWorker, abandoned.reached])
+      failure.catch(() => {})
+      this.#current = { client, failure, abandoned, isOnFile: isFile(databasePath) }
     }
     return this.#current
   }
@@ -202,6 +248,11 @@ export class GivenConnection implements SqlocalConnection {
     this.#checking = null
   }
 
+  /** It is the application's: whether it may be ended only that knows. */
+  sleep(): void {}
+
+  awake(): void {}
+
   close(): Promise<void> {
     this.#closing ??= endWithin([this.client.destroy(), this.#failure])
     return this.#closing
@@ -229,23 +280,30 @@ function waitsFor(whom: string, ms: number): StorageError {
 
 /** Something that is over once and for all. */
 class Ending {
-  readonly cause: () => Error
   readonly reached: Promise<never>
   isOver = false
   #reject: (error: Error) => void = () => {}
 
-  constructor(cause: () => Error) {
-    this.cause = cause
+  constructor() {
     this.reached = new Promise((_, reject) => {
       this.#reject = reject
     })
     this.reached.catch(() => {})
   }
 
-  reach(): void {
+  reach(cause: Error): void {
     this.isOver = true
-    this.#reject(this.cause())
+    this.#reject(cause)
   }
+}
+
+function closed(): StorageError {
+  return new StorageError('STORAGE_CLOSED', 'The database was closed.')
+}
+
+/** Whether what was asked for was done, nobody knows. */
+function lost(message: string): StorageError {
+  return new StorageError('STORAGE_UNAVAILABLE', message)
 }
 
 async function endWithin(ends: readonly Promise<unknown>[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { StorageError } from '@coji/durably-core'
 import type { Kysely } from 'kysely'
 import type { SQLocalKysely } from 'sqlocal/kysely'
+import { opfsPath } from './opfs-path'
 import { obstacleToOpfs, whyNotKept } from './opfs-trouble'
 import { innerOf } from '../gated-driver'
 
@@ -22,6 +23,12 @@ const NOT_A_FILE: ReadonlySet<string> = new Set([':memory:', 'local', ':localSto
 
 export function isFile(path: string): boolean {
   return !NOT_A_FILE.has(path)
+}
+
+/** The same text for the same data in every tab of the origin. */
+export function databaseAt(path: string): string {
+  if (isFile(path)) return `opfs:/${opfsPath(path)}`
+  return path === 'local' || path === ':localStorage:' ? 'localStorage' : `of this page: ${Math.random()}`
 }
 
 interface Expected {

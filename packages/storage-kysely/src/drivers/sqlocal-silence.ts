@@ -25,7 +25,7 @@ export class Questions {
   }
 
   /** The first of these answers. Rejects, after `onSilence`, when nobody is there any more to answer. */
-  async answered<T>(answers: readonly Promise<T>[], onSilence: () => void = () => {}): Promise<T> {
+  async answered<T>(answers: readonly Promise<T>[], onSilence: (silence: StorageError) => void = () => {}): Promise<T> {
     const askedAt = performance.now()
     const silence = new Silence(this.#file, onSilence)
     this.#open.add(askedAt)
@@ -45,14 +45,14 @@ export class Questions {
 class Silence {
   readonly heard: Promise<never>
   readonly #file: string | null
-  readonly #onHeard: () => void
+  readonly #onHeard: (silence: StorageError) => void
   #fail: (error: StorageError) => void = () => {}
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOver = false
   #looks = 0
   #looksInVain = 0
 
-  constructor(file: string | null, onHeard: () => void) {
+  constructor(file: string | null, onHeard: (silence: StorageError) => void) {
     this.#file = file
     this.#onHeard = onHeard
     this.heard = new Promise((_, reject) => {
@@ -79,12 +79,11 @@ class Silence {
       this.#lookIn(LOOK_AGAIN_MS)
       return
     }
-    this.#onHeard()
-    this.#fail(
-      new StorageError(
-        'STORAGE_UNAVAILABLE',
-        'The worker of SQLite does not answer any more, and was given up. The next call starts another.',
-      ),
+    const silence = new StorageError(
+      'STORAGE_UNAVAILABLE',
+      'The worker of SQLite does not answer any more, and was given up. The next call starts another.',
     )
+    this.#onHeard(silence)
+    this.#fail(silence)
   }
 }

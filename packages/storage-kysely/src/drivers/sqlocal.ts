@@ -11,10 +11,12 @@ import type { SQLocalKysely } from 'sqlocal/kysely'
 import { InvalidOptionError, type OptionNames, refuseMisspelledOptions, StorageError } from '@coji/durably-core'
 import { ConnectionLock } from '../connection-lock'
 import type { DurablyDialect, Rows } from './hooks'
+import { opfsPath } from './opfs-path'
 import { Reserve } from './opfs-reserve'
 import { explainTrouble, isLostConnection, isOfGoneFile, noRoomToDelete } from './opfs-trouble'
+import { PageSleep } from './page-sleep'
 import { GivenConnection, OwnConnection, type SqlocalConnection } from './sqlocal-client'
-import { isFile } from './sqlocal-kept'
+import { databaseAt, isFile } from './sqlocal-kept'
 import { TabTurns } from './tab-turns'
 
 /** A file of the browser, or an open client. */
@@ -35,7 +37,8 @@ export type SqlocalConfig =
 export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly client: SQLocalKysely } {
   const connection = connectionOf(config)
   const location = locationOf(config)
-  const turns = new TabTurns(isFile(location) ? location : null)
+  const database = databaseAt(location)
+  const turns = new TabTurns(isFile(location) ? opfsPath(location) : null)
   const lock = new ConnectionLock()
   const reserve = new Reserve(isFile(location))
   const sent = async (queries: readonly CompiledQuery[]) => {
@@ -50,19 +53,39 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
       throw trouble
     }
   }
+  const page = new PageSleep({
+    onSleep() {
+      connection.sleep()
+      turns.letGo()
+    },
+    // Not before: a page that never wakes would tell of trouble in its last moment.
+    onAwake: () => connection.awake(),
+  })
+  const takeTurn = async () => {
+    for (;;) {
+      if (page.over !== null) await page.over
+      const endTurn = await turns.take()
+      if (endTurn !== null) return endTurn
+    }
+  }
+  const close = () => {
+    page.stop()
+    return connection.close()
+  }
   return {
     get client() {
       return connection.client
     },
     durablyHooks: {
       location,
+      database,
       // A client of the application's may be that of the next instance too, and closing would end it.
       hasSoleInstance: isFile(location) && connection instanceof OwnConnection,
       async batch(queries, waitMs, sender) {
         if (!lock.tryLock()) await lock.lock(waitMs)
         let endTurn = () => {}
         try {
-          endTurn = await turns.take()
+          endTurn = await takeTurn()
           return await (sender === 'remover' ? removeIn(reserve, location, () => sent(queries)) : sent(queries))
         } finally {
           endTurn()
@@ -71,10 +94,10 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
       },
       classifyError: (error) => (/SQLITE_BUSY/.test(String(error)) ? 'STORAGE_HELD' : null),
       whyHeld: () => connection.whyHeld(),
-      close: () => connection.close(),
+      close,
     },
     createAdapter: () => new SqliteAdapter(),
-    createDriver: () => createDriver({ connection, lock, turns }),
+    createDriver: () => createDriver({ connection, lock, takeTurn, close }),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -103,11 +126,12 @@ async function send(client: SQLocalKysely, queries: readonly CompiledQuery[]): P
 interface DriverParts {
   readonly connection: SqlocalConnection
   readonly lock: ConnectionLock
-  readonly turns: TabTurns
+  readonly takeTurn: () => Promise<() => void>
+  readonly close: () => Promise<void>
 }
 
 /** Kysely's transactions hold the worker; what the hooks send meanwhile would wait there, past any time limit. */
-function createDriver({ connection, lock, turns }: DriverParts): Driver {
+function createDriver({ connection, lock, takeTurn, close }: DriverParts): Driver {
   const taken = new WeakMap<DatabaseConnection, Taken>()
   const find = (open: DatabaseConnection) => {
     const found = taken.get(open)
@@ -122,7 +146,7 @@ function createDriver({ connection, lock, turns }: DriverParts): Driver {
       await lock.lock()
       let endTurn = () => {}
       try {
-        endTurn = await turns.take()
+        endTurn = await takeTurn()
         const driver = (await connection.open()).dialect.createDriver()
         const inner = await driver.acquireConnection()
         const open = answering(inner, connection)
@@ -150,7 +174,7 @@ function createDriver({ connection, lock, turns }: DriverParts): Driver {
       taken.delete(open)
       lock.unlock()
     },
-    destroy: () => connection.close(),
+    destroy: close,
   }
 }
 

@@ -8,30 +8,51 @@ const LONGEST_TURN_MS = 1000
  */
 export class TabTurns {
   readonly #name: string | null
+  /** Ends the turn, or the waiting for it. A connection has one at a time. */
+  #letGo: () => void = () => {}
 
   /** `null` for a database that no other tab has. */
   constructor(file: string | null) {
     this.#name = file === null || globalThis.navigator?.locks === undefined ? null : `durably:file:${file}`
   }
 
-  /** Resolves with how to end the turn. */
-  async take(): Promise<() => void> {
+  /** Resolves with how to end the turn, or with `null` when it was let go of before it came. */
+  async take(): Promise<(() => void) | null> {
     if (this.#name === null) return NO_TURN
-    try {
-      return await hold(this.#name, { signal: AbortSignal.timeout(LONGEST_TURN_MS) })
-    } catch (error) {
-      if (!isTimeout(error)) return NO_TURN
-      return hold(this.#name, { steal: true }).catch(() => NO_TURN)
+    const waiting = new AbortController()
+    let isLetGo = false
+    this.#letGo = () => {
+      isLetGo = true
+      waiting.abort()
     }
+    const impatience = setTimeout(() => waiting.abort(), LONGEST_TURN_MS)
+    try {
+      return this.#begin(await hold(this.#name, { signal: waiting.signal }))
+    } catch {
+      if (isLetGo) return null
+      if (!waiting.signal.aborted) return NO_TURN
+      return hold(this.#name, { steal: true }).then(
+        (end) => this.#begin(end),
+        () => NO_TURN,
+      )
+    } finally {
+      clearTimeout(impatience)
+    }
+  }
+
+  /** Before the page is put to sleep: others would wait for it, in vain. */
+  letGo(): void {
+    this.#letGo()
+  }
+
+  #begin(end: () => void): () => void {
+    this.#letGo = end
+    return end
   }
 }
 
 /** A page that may not use locks (a sandboxed frame) has to do without. */
 const NO_TURN = () => {}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'TimeoutError'
-}
 
 function hold(name: string, options: LockOptions): Promise<() => void> {
   return new Promise((resolve, reject) => {

@@ -133,6 +133,28 @@ export const RECOVER_CASES = casesOf('required', 'recover', {
     assertMatches(run, { status: 'pending', crashCount: 1, availableAt: run.createdAt }, 'the run')
   },
 
+  'a worker that left on purpose is no crash: its runs go back to their places, and nothing is counted': async (
+    kit,
+  ) => {
+    await kit.enqueue({ jobName: 'job' })
+    await crash(kit, 1)
+    const holder = await kit.hold({ workerId: 'left' })
+    await holder.commit({ steps: [stepWrite({ status: 'started', output: null })] })
+    const wanted = { deadWorkerId: 'left', isCrash: false, maxCrashes: 2 }
+    const run = itemAt(await kit.recover(wanted), 0, 'recovered runs')
+    assertMatches(run, { status: 'pending', crashCount: 1, leaseEpoch: 4, availableAt: run.createdAt }, 'the run')
+    assertMatches(run, { ...NO_LEASE, finishedAt: null, error: null }, 'the run')
+    assertEqual(await holder.send(holder.next()), { kept: false }, 'a commit of the holder that left')
+    assertEqual(await kit.claimedIds(), [holder.id], 'ids claimed')
+  },
+
+  'a run of a worker that left on purpose is cancelled if somebody asked for that': async (kit) => {
+    const holder = await kit.start({}, { workerId: 'left' })
+    await kit.order('cancel', holder.id)
+    const run = itemAt(await kit.recover({ deadWorkerId: 'left', isCrash: false }), 0, 'recovered runs')
+    assertMatches(run, { status: 'cancelled', crashCount: 0, ...NO_LEASE }, 'the run')
+  },
+
   'a release is not a crash': async (kit) => {
     const holder = await kit.start({ jobName: 'job' })
     await holder.leave('release')

@@ -30,6 +30,12 @@ export const REOPEN_CASES = casesOf('required', 'reopen', {
     assertEqual(await kit.claimedIds(), [run.id], 'ids claimed')
   },
 
+  'a storage that names its database names it so again': async (kit) => {
+    const { location } = kit.storage
+    await kit.reopen()
+    assertEqual(kit.storage.location, location, 'location')
+  },
+
   'a run whose answer was lost can be sent again': async (kit) => {
     const run = newRun({ idempotencyKey: 'k' })
     await kit.storage.enqueue([run])

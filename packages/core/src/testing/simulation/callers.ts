@@ -77,9 +77,10 @@ export class Callers {
       purge: () => call(durably.purge({ olderThan: random.int(4000), keepNewest: random.int(3) })),
       signal: () => this.#signal(process, runId),
       wait: () => this.#wait(process, runId),
-      recoverDead() {
+      recoverDead: () => {
         const workerId = random.pickAny(fleet.deadWorkerIds())
-        if (workerId !== undefined) call(durably.recover({ workerId }))
+        // Every third of them has left on purpose.
+        if (workerId !== undefined) call(durably.recover({ workerId, crashed: this.#actions % 3 !== 0 }))
       },
       // As a process does after a restart under its own name.
       recoverOwn: () => call(durably.recover({ workerId: process.workerId })),

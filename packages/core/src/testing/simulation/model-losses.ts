@@ -9,8 +9,16 @@ export function ownersOfSuspects(runs: Iterable<ModelRun>): ReadonlySet<ModelRun
   )
 }
 
+interface LossParams {
+  /** Of suspects. */
+  readonly owners: ReadonlySet<ModelRun['owner']>
+  /** False: the worker left on purpose. */
+  readonly isCrash: boolean
+}
+
 /** What the loss of its worker means for a run: whether it counts, and how long it keeps the run waiting. */
-export function lossOf({ crashes, owner }: ModelRun, owners: ReadonlySet<ModelRun['owner']>) {
+export function lossOf({ crashes, owner }: ModelRun, { owners, isCrash }: LossParams) {
+  if (!isCrash) return { counts: false, longestMs: 0 }
   const isSpared = crashes < 2 && owners.has(owner)
   if (isSpared) return { counts: false, longestMs: crashes === 0 ? 0 : 1000 }
   return { counts: true, longestMs: crashes === 0 ? 0 : Math.min(1000 * 2 ** crashes, 60_000) }

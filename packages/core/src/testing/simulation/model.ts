@@ -296,8 +296,9 @@ export class Model {
     must(expected.length <= params.limit, () => 'more runs were abandoned than the model compares')
     mustEqual(found, expected.map((run) => run.wanted.id).sort(), `runs recovered for ${params.deadWorkerId}`)
     const owners = ownersOfSuspects(this.runs.values())
+    const { isCrash = true } = params
     for (const run of expected) {
-      const { counts, longestMs } = lossOf(run, owners)
+      const { counts, longestMs } = lossOf(run, { owners, isCrash })
       if (counts) run.crashes += 1
       run.epoch += 1
       run.token = ''

@@ -16,6 +16,10 @@ export const STORAGE_MUTANTS: Readonly<Record<string, Mutant>> = {
     ...storage,
     claim: ({ repeat: _repeat, ...params }) => storage.claim(params),
   }),
+  'a worker that left on purpose counts as lost': (storage) => ({
+    ...storage,
+    recover: ({ isCrash: _isCrash, ...params }) => storage.recover(params),
+  }),
   'a list of commits stops at the first lost lease': (storage) => ({
     ...storage,
     async commit(commits) {

@@ -1,4 +1,5 @@
-import { defineJob } from '@coji/durably'
+import { defineJob, type DurablyDatabase } from '@coji/durably'
+import type { Transaction } from 'kysely'
 import { z } from 'zod'
 import { TAB, testify } from './witness'
 
@@ -58,4 +59,23 @@ export const linger = defineJob({ name: 'linger', input: z.object({ once: z.bool
     await ended
     return TAB
   })
+})
+
+/** What only the tabs of a newer application know. */
+export const novel = defineJob({ name: 'novel', input: z.object({}) }, (ctx) =>
+  ctx.run('novel', () => {
+    testify(ctx.runId, 'novel')
+    return TAB
+  }),
+)
+
+/** Many small transactions. */
+export const rows = defineJob({ name: 'rows', input: z.object({ steps: z.number() }) }, async (ctx, { steps }) => {
+  for (let n = 1; n <= steps; n++) {
+    await ctx.transaction(`step ${n}`, async (trx: Transaction<DurablyDatabase>) => {
+      await trx.updateTable('durably_runs').set({ tenant: '' }).where('id', '=', 'nobody').execute()
+      return TAB
+    })
+  }
+  return steps
 })

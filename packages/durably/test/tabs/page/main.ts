@@ -1,11 +1,12 @@
 import { createDurably, createMemoryStorage } from '@coji/durably'
 import { withTabLeader } from '@coji/durably/plugins'
 import { sqlocal } from '@coji/durably/sqlocal'
-import { halt, hold, linger, lingering, work } from './jobs'
+import { halt, hold, linger, lingering, novel, rows, work } from './jobs'
 import { settingsFrom } from './settings'
 import { readWitness, TAB } from './witness'
 
 const settings = settingsFrom(new URL(location.href))
+if (settings.deaf) addEventListener('freeze', (event) => event.stopImmediatePropagation(), true)
 const errors: string[] = []
 const heard: string[] = []
 const tenures: boolean[] = []
@@ -13,6 +14,7 @@ const troubles: string[] = []
 /** How long the tab has heard nothing of a leader when it becomes one. */
 const silences: number[] = []
 let lastBeatAt = Number.NaN
+const beats = { heard: 0 }
 
 const instance = createDurably({
   dialect: sqlocal(settings.file),
@@ -25,7 +27,8 @@ const instance = createDurably({
 if (settings.plugin) {
   instance.use(
     withTabLeader({
-      name: settings.file,
+      ...(settings.name !== '' && { name: settings.name }),
+      ...(settings.version !== '' && { version: settings.version }),
       staleThreshold: settings.leaseMs,
       heartbeatInterval: settings.heartbeatMs,
       onLeadership(isLeader) {
@@ -34,8 +37,10 @@ if (settings.plugin) {
       },
     }),
   )
-  new BroadcastChannel(`durably:leader:${settings.file}`).addEventListener('message', ({ data }) => {
-    if (data.kind === 'beat') lastBeatAt = performance.now()
+  new BroadcastChannel(`durably:leader:${instance.storage.location}`).addEventListener('message', ({ data }) => {
+    if (data.kind !== 'beat') return
+    lastBeatAt = performance.now()
+    beats.heard += 1
   })
 }
 instance.onError((error, during) => errors.push(`${during}: ${String(error)}`))
@@ -58,7 +63,7 @@ function writeNothing(db: Pick<typeof instance.db, 'updateTable'>): Promise<unkn
 const tab = {
   name: TAB,
   durably: instance,
-  jobs: instance.register({ work, hold, linger }),
+  jobs: instance.register({ work, hold, linger, rows, ...(settings.novel && { novel }) }),
   /** What `onError` was told. */
   errors,
   /** Each `worker:error`, as `during: code`. */
@@ -68,6 +73,8 @@ const tab = {
   /** What `onLeadership` was told. */
   tenures,
   silences,
+  /** How many the tabs that led have sent since this one was opened. */
+  beats,
   lingering,
   halt,
   isLeader: () => tenures.at(-1) === true,

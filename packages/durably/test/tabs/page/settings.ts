@@ -1,6 +1,14 @@
 /** What the address of a tab says. */
 export interface Settings {
   readonly file: string
+  /** Of the group of tabs; empty for none. */
+  readonly name: string
+  /** Of the application; empty for none. */
+  readonly version: string
+  /** Whether this tab knows the job `novel`. */
+  readonly novel: boolean
+  /** Nothing hears when the page is frozen, as where it stops without a word. */
+  readonly deaf: boolean
   readonly plugin: boolean
   readonly leaseMs: number
   readonly heartbeatMs: number
@@ -15,6 +23,10 @@ export function settingsFrom(url: URL): Settings {
   const given = Object.fromEntries(url.searchParams)
   return {
     file: given['file'] ?? 'tabs.sqlite3',
+    name: given['name'] ?? '',
+    version: given['version'] ?? '',
+    novel: given['novel'] === 'true',
+    deaf: given['deaf'] === 'true',
     plugin: given['plugin'] !== 'false',
     leaseMs: Number(given['leaseMs'] ?? DEFAULTS.leaseMs),
     heartbeatMs: Number(given['heartbeatMs'] ?? DEFAULTS.heartbeatMs),

@@ -1,0 +1,112 @@
+import type { Page } from 'playwright'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { paced } from '../../../../test/pace'
+import { reportSuite } from '../../../../test/report'
+import { scaled } from '../../../../test/scale'
+import { audit, countEnded, inTab, untilInTab } from './audit'
+import { openBrowser, type Browser } from './tabs'
+
+const ROUNDS = scaled({ quick: 2, full: 10 })
+/** Until another tab has written, of which a second is the patience of turns. */
+const WRITE_MS = paced(3000)
+
+let browser: Browser
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  return () => browser.close()
+})
+
+afterEach(() => browser.closeTabs())
+
+interface Group {
+  readonly leader: Page
+  readonly follower: Page
+  readonly leaderName: string
+}
+
+/** The first tab is under load: it writes without a pause. */
+async function openUnderLoad(file: string, load: (page: Page) => Promise<unknown>): Promise<Group> {
+  const leader = await browser.open({ file })
+  const follower = await browser.open({ file })
+  await untilInTab(leader, (tab) => tab.isLeader())
+  await load(follower)
+  await untilInTab(leader, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
+  return { leader, follower, leaderName: await inTab(leader, (tab) => tab.name) }
+}
+
+function writeIn(page: Page): Promise<number> {
+  return inTab(page, async (tab) => {
+    const startedAt = performance.now()
+    while (!(await tab.canWrite()));
+    return performance.now() - startedAt
+  })
+}
+
+const manySteps = (page: Page) =>
+  inTab(page, async ({ jobs }) => {
+    for (let n = 0; n < 16; n++) await jobs.work.trigger({ steps: 15, ms: 0 })
+  })
+
+const manyTransactions = (page: Page) =>
+  inTab(page, async ({ jobs }) => {
+    for (let n = 0; n < 16; n++) await jobs.rows.trigger({ steps: 15 })
+  })
+
+const crashesOf = (page: Page) =>
+  inTab(page, async ({ durably }) => (await durably.getRuns()).map(({ crashCount }) => crashCount))
+
+describe('a busy leader that is frozen', () => {
+  it.each([
+    ['steps', manySteps],
+    ['transactions', manyTransactions],
+  ] as const)('lets go of file and work at once, and no run suffers: %s', async (what, load) => {
+    const times: number[] = []
+    for (let round = 1; round <= ROUNDS; round++) {
+      const { leader, follower, leaderName } = await openUnderLoad(`freeze-${what}-${round}.sqlite3`, load)
+      await browser.freeze(leader)
+      times.push(await writeIn(follower))
+      await untilInTab(follower, (tab) => tab.isLeader())
+      await expect.poll(() => countEnded(follower)).toBe(16)
+      const before = await audit(follower, leaderName)
+      expect(before).toMatchObject({ statuses: { completed: 16 }, recordedSteps: 16 * 15 })
+      if (what === 'steps') expect(before.repeated).toEqual([])
+      expect(before.recordedBy[leaderName]).toBeGreaterThan(0)
+      expect(new Set(await crashesOf(follower))).toEqual(new Set([0]))
+
+      await browser.thaw(leader)
+      await untilInTab(leader, (tab) => tab.tenures.at(-1) === false && tab.durably.health().worker === 'stopped')
+      expect(await audit(follower, leaderName)).toEqual(before)
+      expect(await inTab(leader, (tab) => tab.heard.filter((line) => line.startsWith('run:fail')))).toEqual([])
+      await follower.close()
+      await untilInTab(leader, (tab) => tab.isLeader())
+      expect(await inTab(leader, (tab) => tab.jobs.work.triggerAndWait({ steps: 1, ms: 0 }))).toMatchObject({
+        output: 1,
+      })
+      await browser.closeTabs()
+    }
+    const sorted = [...times].sort((a, b) => a - b)
+    const medianMs = sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN
+    reportSuite({
+      suite: `a frozen leader under load: ${what}`,
+      rounds: ROUNDS,
+      medianWriteMs: Math.round(medianMs),
+      worstWriteMs: Math.round(sorted.at(-1) ?? 0),
+    })
+    expect(medianMs).toBeLessThan(WRITE_MS)
+  })
+
+  it('and thaws before anybody took its place goes on as the leader', async () => {
+    const page = await browser.open({ file: 'alone.sqlite3' })
+    await manySteps(page)
+    await untilInTab(page, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
+    for (let round = 0; round < 3; round++) {
+      await browser.freeze(page)
+      await browser.thaw(page)
+    }
+    await expect.poll(() => countEnded(page)).toBe(16)
+    expect(await audit(page)).toMatchObject({ statuses: { completed: 16 }, recordedSteps: 16 * 15 })
+    expect(await inTab(page, (tab) => tab.tenures)).toEqual([true])
+    expect(new Set(await crashesOf(page))).toEqual(new Set([0]))
+  })
+})
