@@ -1,4 +1,4 @@
-import { takeCallSite } from './call-site'
+import { takeCallSite, type CallSite } from './call-site'
 import { DuplicateStepError, InvalidOptionError, NestedStepError } from './errors'
 import { refuseBadText } from './option-values'
 import type { Pass, Settle } from './open-calls'
@@ -40,11 +40,20 @@ export function follow<T>(work: Promise<T>, settle: Settle<T>): void {
   )
 }
 
-/** For a call that needs no promise of its own between its beginning and its end. */
+/** What a call comes to that is recorded already. */
+export class Recorded<T> {
+  readonly value: T
+
+  constructor(value: T) {
+    this.value = value
+  }
+}
+
+/** For a call that needs no promise of its own between its beginning and its end, or is skipped. */
 export function openCallThen<T>(
   { scope, pass, name, calledAt }: CtxCall,
   kind: StepKind,
-  beginning: (index: number) => (settle: Settle<T>) => void,
+  beginning: (index: number) => Recorded<T> | ((settle: Settle<T>) => void),
 ): Promise<T> {
   const { calls } = scope
   if (scope.interruption.reason() !== null) return calls.openTooLate({ name, pass })
@@ -55,10 +64,15 @@ export function openCallThen<T>(
     scope.park(describeMix(name, known.kind, kind))
     return new Promise<never>(() => {})
   }
-  if (open === undefined) return calls.open({ name, index, kind, pass, begin: beginning(index) })
-  scope.suspension.check()
-  return open.call as Promise<T>
+  if (open !== undefined) {
+    scope.suspension.check()
+    return open.call as Promise<T>
+  }
+  const begin = beginning(index)
+  return begin instanceof Recorded ? Promise.resolve(begin.value) : calls.open({ name, index, kind, pass, begin })
 }
+
+const SKIPPED_CALL: CallSite = { describe: () => 'by a call that found it recorded' }
 
 function takeName({ scope, pass, name, calledAt }: CtxCall): number {
   if (typeof name !== 'string' || name === '') throw new InvalidOptionError('A step needs a name that is not empty.')
@@ -66,10 +80,10 @@ function takeName({ scope, pass, name, calledAt }: CtxCall): number {
   refuseBadText('The name of a step', name)
   const outer = scope.engine.bodyScope.current()
   if (outer?.scope === scope && outer.stepName !== null) throw new NestedStepError(name, outer.stepName)
-  const site = takeCallSite(calledAt)
   const first = pass.names.get(name)
-  if (first !== undefined) throw new DuplicateStepError(name, first.describe(), site.describe())
-  pass.names.set(name, site)
+  if (first !== undefined) throw new DuplicateStepError(name, first.describe(), takeCallSite(calledAt).describe())
+  // Of thousands that are skipped each would cost as much as the rest of its way.
+  pass.names.set(name, scope.recorded.get(name)?.status === 'completed' ? SKIPPED_CALL : takeCallSite(calledAt))
   return pass.names.size - 1
 }
 

@@ -1,4 +1,4 @@
-import { follow, openCallThen, type CtxCall } from './ctx-call'
+import { follow, openCallThen, Recorded, type CtxCall } from './ctx-call'
 import { isWatched } from './engine'
 import { describeError, describeFailure } from './describe-error'
 import { InterruptedError, InvalidOptionError, isRejection, TimeoutError } from './errors'
@@ -66,22 +66,22 @@ export interface RunStepParams extends CtxCall {
 /** The recorded value, or the body's once it is recorded. Between a body and its commit there is no promise but the body's. */
 export function runStep<T>(params: RunStepParams): Promise<T> {
   requireStepOptions(params.name, params.options)
-  return openCallThen<unknown>(params, params.kind, (index) => (settle) => {
-    try {
-      replayOrRun(params, index, settle)
-    } catch (error) {
-      settle.fail(error)
+  const before = params.scope.recorded.get(params.name)
+  return openCallThen<unknown>(params, params.kind, (index) => {
+    if (before?.status === 'completed') return new Recorded(decodeValue(before.output))
+    return (settle) => {
+      try {
+        begin(params, index, settle)
+      } catch (error) {
+        settle.fail(error)
+      }
     }
   }) as Promise<T>
 }
 
-function replayOrRun(params: RunStepParams, index: number, settle: Settle): void {
+function begin(params: RunStepParams, index: number, settle: Settle): void {
   const { scope, name, options } = params
   const before = scope.recorded.get(name)
-  if (before?.status === 'completed') {
-    settle.succeed(decodeValue(before.output))
-    return
-  }
   const isOnce = options.once === true
   replayFailure(scope, name, isOnce)
   const call = newCall(params, index, before)
