@@ -55,13 +55,13 @@ export function startExecution(params: ExecutionParams): Execution {
   const interruption = createInterruption(clock, run.id)
   let suspect = isSuspect(run)
   const hold: Hold = { lost: false, finishing: false, runEnded: false }
-  let endEarly: (conclusion: Conclusion) => void = () => {}
-  const endedEarly = new Promise<Conclusion>((resolve) => {
-    endEarly = resolve
+  let reach: (conclusion: Conclusion) => void = () => {}
+  const reached = new Promise<Conclusion>((resolve) => {
+    reach = resolve
   })
   const onLate = createLateReport(params, hold)
   const calls = new OpenCalls(clock, interruption, { onChange: () => suspension.check(), onLate })
-  const suspend = (suspended: Suspended) => endEarly({ kind: 'suspended', ...suspended })
+  const suspend = (suspended: Suspended) => reach({ kind: 'suspended', ...suspended })
   const suspension = new Suspension({ clock, calls, wakes: run.wakes, suspend })
   interruption.onInterrupt(() => suspension.interrupt())
 
@@ -114,8 +114,8 @@ export function startExecution(params: ExecutionParams): Execution {
       held.drop()
     },
   })
-  const own = { interruption, suspension, calls, writer, hold, endEarly, endedEarly }
-  const done = untilDone(Object.assign({}, params, own), held)
+  const own = { interruption, suspension, calls, writer, hold, reached, reach }
+  const done = untilDone({ engine, line, leases, run, claimedAt, onCleared: params.onCleared, ...own }, held)
   const { id: runId, leaseEpoch } = run
   return { runId, leaseEpoch, isSuspect: () => suspect, interrupt: interruption.interrupt, done }
 }
@@ -133,9 +133,9 @@ interface RunningExecution extends ExecutionParams {
   readonly calls: OpenCalls
   readonly writer: RunWriter
   readonly hold: Hold
-  /** Leaves the job function where it is. */
-  readonly endEarly: (conclusion: Conclusion) => void
-  readonly endedEarly: Promise<Conclusion>
+  /** The first conclusion counts: what the job function came to, or why it was left where it is. */
+  readonly reach: (conclusion: Conclusion) => void
+  readonly reached: Promise<Conclusion>
 }
 
 /** A call that comes when the run has ended starts nothing and never settles. Somebody should know, once. */
@@ -172,7 +172,9 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
   const start = { type: 'run:start', runId: run.id, jobName: run.jobName, payload } as const
   engine.events.emit(start, engine.plugins.recordsEvent('run:start') ? run.lastEventSequence : undefined)
   const callOffDeadline = watchDeadline(execution)
-  const scope = createScope(execution, startedAt, await loadSteps(execution))
+  // A first execution has none, and does not ask. Who stops its worker at this moment comes before the job function.
+  const steps = await (run.leaseEpoch === 1 ? [] : loadSteps(execution))
+  const scope = createScope(execution, startedAt, steps)
   const conclusion: Conclusion =
     interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }
   callOffDeadline()
@@ -243,9 +245,7 @@ function watchDeadline({ engine, run, claimedAt, interruption }: RunningExecutio
   return () => {}
 }
 
-/** A first execution has none, and does not ask. */
 async function loadSteps({ engine, run, interruption }: RunningExecution): Promise<readonly StepRecord[]> {
-  if (run.leaseEpoch === 1) return []
   try {
     const call = (storage: Storage) => storage.getSteps(run.id)
     return await askPatiently({ engine, interruption, during: 'read steps', call })
@@ -256,7 +256,7 @@ async function loadSteps({ engine, run, interruption }: RunningExecution): Promi
 }
 
 function createScope(execution: RunningExecution, begunAt: number, steps: readonly StepRecord[]): StepScope {
-  const { engine, run, writer, interruption, suspension, calls, endEarly } = execution
+  const { engine, run, writer, interruption, suspension, calls, reach } = execution
   const recorded = new Map<string, RecordedStep>()
   const failed = new Map<string, RecordedStep>()
   const failures = new Map<string, number>()
@@ -284,7 +284,7 @@ function createScope(execution: RunningExecution, begunAt: number, steps: readon
     looks: new LookTogether(engine, interruption, run.id),
     completedSteps: run.currentStepIndex,
     stepOfError: new Map(),
-    park: (reason) => endEarly({ kind: 'parked', reason }),
+    park: (reason) => reach({ kind: 'parked', reason }),
     logFor: createLogs(execution),
     progress: createProgress(execution),
   }
@@ -292,9 +292,10 @@ function createScope(execution: RunningExecution, begunAt: number, steps: readon
 
 /** Runs the job function to its end, or until the grace after an interruption is over. */
 async function perform(execution: RunningExecution, scope: StepScope): Promise<Conclusion> {
-  const { engine, interruption, calls } = execution
-  const settled = engine.bodyScope.run({ scope, stepName: null }, () => settleJob(execution, scope))
-  const conclusion = await Promise.race([settled, execution.endedEarly, abandonment(execution)])
+  const { engine, interruption, calls, reach } = execution
+  interruption.onInterrupt(() => void abandon(execution))
+  void engine.bodyScope.run({ scope, stepName: null }, () => settleJob(execution, scope)).then(reach)
+  const conclusion = await execution.reached
   if (conclusion.kind === 'threw' || conclusion.kind === 'parked') interruption.interrupt('ended')
   if (interruption.reason() !== null) await Promise.race([calls.stepsDone(), interruption.expired])
   return conclusion
@@ -323,7 +324,7 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
         pass.isRunning = false
       }
     })
-    await unawaitedSettled(scope)
+    if (scope.calls.size > 0) await unawaitedSettled(scope)
     return await encodeOutput(engine, run.jobName, value)
   } catch (error) {
     return interruption.isCause(error) ? { kind: 'abandoned' } : { kind: 'threw', error }
@@ -331,17 +332,12 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
 }
 
 /** After a shutdown the job function waits for ever on its next ctx call: it is enough that no body is running. */
-async function abandonment({ engine, interruption, calls }: RunningExecution): Promise<Conclusion> {
-  const interrupted = new Promise<void>((resolve) => {
-    if (interruption.reason() === null) interruption.onInterrupt(resolve)
-    else resolve()
-  })
-  await interrupted
+async function abandon({ engine, interruption, calls, reach }: RunningExecution): Promise<void> {
   if (interruption.reason() === 'shutdown') {
     await Promise.race([calls.stepsDone(), interruption.expired])
     await new Promise<void>((resolve) => engine.environment.clock.schedule(0, resolve))
   } else await interruption.expired
-  return { kind: 'abandoned' }
+  reach({ kind: 'abandoned' })
 }
 
 /** Steps that nobody awaited belong to the run all the same. A wait that nobody needs any more does not. */
