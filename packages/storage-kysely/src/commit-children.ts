@@ -19,7 +19,7 @@ export function childStatements(context: SqlContext, guard: Guard) {
   const { tables, dialect } = context
   const many = statement<GroupName | LeaseName>(context, (p) => {
     const isHeld = sql`exists (select 1 from ${tables.runs} as r where ${guard(p)})`
-    return sql`with ${createdRuns(context, p, isHeld)} select id from created`
+    return sql`with ${createdRuns(context, p, { condition: isHeld })} select id from created`
   })
   return {
     one: newRunStatements<LeaseName>(context, { guard }),

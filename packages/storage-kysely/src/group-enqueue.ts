@@ -18,7 +18,7 @@ export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
   const create = createGroup(context)
 
   return async function groupEnqueue(target, runs) {
-    const [rows = []] = await target.write([bindGroup(create, runs, target)])
+    const [rows = []] = await target.write([create(runs, target)])
     const created = new Map(rows.map((row) => [row['id'], row]))
     return runs.map((run) => {
       const row = created.get(run.id)
@@ -27,22 +27,36 @@ export function createGroupEnqueue(context: SqlContext): GroupEnqueue {
   }
 }
 
-export function createGroup(context: SqlContext): Statement<GroupName | PatienceName> {
+/** What creates a list of runs; without the parts that none of them has, which is cheaper for most. */
+export function createGroup(context: SqlContext): (runs: readonly NewRun[], target: WriteTarget) => CompiledQuery {
+  const statements = new Map<string, Statement<GroupName | PatienceName>>()
+  return (runs, { lockMs }) => {
+    const values = groupValues(runs)
+    const parts = PARTS.filter((part) => values[part] !== NONE)
+    const key = parts.join()
+    const create = statements.get(key) ?? groupStatement(context, parts)
+    statements.set(key, create)
+    return create.bind({ ...values, ...patience(lockMs) })
+  }
+}
+
+function groupStatement(context: SqlContext, parts: readonly Part[]) {
   return statement<GroupName | PatienceName>(context, (p) => {
     // Told before the first row is written: somebody else may be taking a key of the list.
     const isTold = sql`(select case when ${p('patience')} = '' then ''
       else set_config('lock_timeout', ${p('patience')}, true) end) is not null`
-    return sql`with ${createdRuns(context, p, isTold)} select ${context.dialect.columns('runs', 'c')} from created as c`
+    const created = createdRuns(context, p, { condition: isTold, parts })
+    return sql`with ${created} select ${context.dialect.columns('runs', 'c')} from created as c`
   })
 }
 
-type Group = ReturnType<typeof createGroup>
+const PARTS = ['labels', 'events'] as const
+type Part = (typeof PARTS)[number]
 
-export function bindGroup(create: Group, runs: readonly NewRun[], { lockMs }: WriteTarget): CompiledQuery {
-  return create.bind({ ...groupValues(runs), ...patience(lockMs) })
-}
+/** The JSON of an empty list. */
+const NONE = '[]'
 
-export type GroupName = 'runs' | 'labels' | 'events'
+export type GroupName = 'runs' | Part
 
 /** All runs of a list go as one value, of which Postgres takes a gigabyte and JavaScript half of that. */
 const MOST_CHARACTERS = 2 ** 28
@@ -73,20 +87,32 @@ export function groupValues(runs: readonly NewRun[]): Record<GroupName, string> 
   }
 }
 
+interface CreatedParams {
+  readonly condition: Sql
+  readonly parts?: readonly Part[]
+}
+
 /** `created`: the runs that were not there yet, if the condition holds. */
-export function createdRuns(context: SqlContext, p: (name: GroupName) => Sql, condition: Sql): Sql {
+export function createdRuns(
+  context: SqlContext,
+  p: (name: GroupName) => Sql,
+  { condition, parts = PARTS }: CreatedParams,
+): Sql {
   const { tables, dialect } = context
   const columns = newRunColumns(context, valueOf(context, 't'), dialect.now)
-  return sql`created as (
+  const runs = sql`created as (
       insert into ${tables.runs} (${namesOf(columns)}) select ${list(...Object.values(columns))}
-      from ${rowsOf(context, p('runs'), NEW_RUN_VALUES)} where ${condition} order by t.n on conflict do nothing returning *),
-    labelled as (
+      from ${rowsOf(context, p('runs'), NEW_RUN_VALUES)} where ${condition} order by t.n on conflict do nothing returning *)`
+  const others: Readonly<Record<Part, () => Sql>> = {
+    labels: () => sql`labelled as (
       insert into ${tables.run_labels} (run_id, name, value) select c.id, t."labelName", t."labelValue"
-      from ${rowsOf(context, p('labels'), LABEL_VALUES)} join created as c on c.id = t.id),
-    told as (
+      from ${rowsOf(context, p('labels'), LABEL_VALUES)} join created as c on c.id = t.id)`,
+    events: () => sql`told as (
       insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
       select c.id, t.seq, t.type, ${valueOf(context, 't')('payload')}, ${dialect.now}
-      from ${rowsOf(context, p('events'), EVENT_VALUES)} join created as c on c.id = t.id)`
+      from ${rowsOf(context, p('events'), EVENT_VALUES)} join created as c on c.id = t.id)`,
+  }
+  return list(runs, ...parts.map((part) => others[part]()))
 }
 
 const NEW_RUN_VALUES = [

@@ -1,7 +1,7 @@
 import { type ConflictError, type EnqueueAnswer, keyConflict, type NewRun } from '@coji/durably-core'
 import { sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
-import { bindGroup, createGroup } from './group-enqueue'
+import { createGroup } from './group-enqueue'
 import { rowsOf, valueOf } from './row-sets'
 import { runColumns, toRun } from './rows'
 import { type SqlContext, statement } from './statement'
@@ -31,7 +31,7 @@ export function createRefusingEnqueue(context: SqlContext): RefusingEnqueue {
       }),
     )
     const keys = { runs: JSON.stringify(wanted) }
-    const [, rows = []] = await target.write([bindGroup(create, runs, target), settle.bind(keys)])
+    const [, rows = []] = await target.write([create(runs, target), settle.bind(keys)])
     const conflict = rows.find((row) => row['isConflict'] === true)
     if (conflict !== undefined) {
       const [run, holder] = [runs[Number(conflict['n'])] as NewRun, toRun(conflict)]
