@@ -38,6 +38,7 @@ export default defineConfig({
       'packages/*/vitest.config.ts',
       'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',
+      'benchmarks/vitest.config.ts',
       workspaceProject('workspace', OF_THE_WORKSPACE),
       ...OF_THE_BUILD.map((name) => workspaceProject(name, [name])),
     ],
