@@ -5,7 +5,7 @@ export function secondsFor(isQuick) {
 
 /**
  * Counts what happens during a span of time, once it has been happening for half as long: the first moments belong to
- * the compiler. `counted` resolves to how many a second.
+ * the compiler. `counted` resolves to how many a second, and what processor time of this process each took.
  */
 export class Clock {
   counted
@@ -13,7 +13,7 @@ export class Clock {
   #warmUp
   #span
   #first = null
-  #started = null
+  #watch = null
   #count = 0
 
   constructor(seconds) {
@@ -28,25 +28,31 @@ export class Clock {
   tick() {
     const now = performance.now()
     this.#first ??= now
-    if (this.#started === null && now - this.#first >= this.#warmUp) {
-      this.#started = now
+    if (this.#watch === null) {
+      if (now - this.#first >= this.#warmUp) this.#watch = new Watch()
       return false
     }
-    if (this.#started === null) return false
     this.#count += 1
-    if (now - this.#started < this.#span) return false
+    if (now - this.#watch.startedAt < this.#span) return false
     this.stop()
     return true
   }
 
   /** Nothing more will happen. */
   stop() {
-    this.#settle(this.#started === null ? 0 : perSecond(this.#count, performance.now() - this.#started))
+    this.#settle(this.#watch === null ? { value: 0, cpuMicros: null } : this.#watch.rateOf(this.#count))
   }
 }
 
-export function perSecond(count, ms) {
-  return (count / ms) * 1000
+/** From now on. */
+export class Watch {
+  startedAt = performance.now()
+  #cpu = process.cpuUsage()
+
+  rateOf(count) {
+    const { user, system } = process.cpuUsage(this.#cpu)
+    return { value: (count / (performance.now() - this.startedAt)) * 1000, cpuMicros: (user + system) / count }
+  }
 }
 
 /** Repeats until the clock has enough. */

@@ -17,13 +17,15 @@ export async function freshDatabase(name, { folder, postgres }) {
   return { driver, durability, file }
 }
 
+export const POSTGRES_NAME = 'durably_bench'
+
 async function freshPostgres(url) {
   await onPostgres(url, async (client) => {
-    await client.query('drop database if exists bench with (force)')
-    await client.query('create database bench')
+    await client.query(`drop database if exists ${POSTGRES_NAME} with (force)`)
+    await client.query(`create database ${POSTGRES_NAME}`)
   })
   const fresh = new URL(url)
-  fresh.pathname = '/bench'
+  fresh.pathname = `/${POSTGRES_NAME}`
   return fresh.href
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { repeat, repeatSync, secondsFor } from './clock.mjs'
-import { beside, freshDatabase } from './databases.mjs'
+import { beside, freshDatabase, POSTGRES_NAME } from './databases.mjs'
 import { openLimit } from './sides/limit.mjs'
 import { WORKS } from './works.mjs'
 
@@ -12,8 +12,8 @@ const asked = JSON.parse(process.argv[2])
 
 async function measureLimit({ work, isQuick }, database) {
   const { act, durability, isSync } = await openLimit(work, database)
-  const value = await (isSync ? repeatSync : repeat)(secondsFor(isQuick), act)
-  return { value, durability: await durability() }
+  const rate = await (isSync ? repeatSync : repeat)(secondsFor(isQuick), act)
+  return { ...rate, durability: await durability() }
 }
 
 async function measureEngine({ work, engine, isQuick, phase }, database) {
@@ -45,7 +45,7 @@ function moduleOf(engine) {
 /** What comes before ends with the death of its process, and is not measured: it need not wait for the disk. */
 async function prepared(question) {
   const { database } = question
-  const inPostgres = async (setting) => database.url && beside(database, `alter database bench ${setting}`)
+  const inPostgres = async (setting) => database.url && beside(database, `alter database ${POSTGRES_NAME} ${setting}`)
   await inPostgres('set synchronous_commit = off')
   const program = [fileURLToPath(import.meta.url), JSON.stringify(question)]
   const { status, stderr } = spawnSync(process.execPath, program, { encoding: 'utf8' })

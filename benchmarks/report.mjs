@@ -4,14 +4,20 @@ import { WORKS } from './works.mjs'
 
 /** The middle of what the rounds gave, how far apart they were, and the durability that the connection had. */
 export function summaryOf(results = []) {
-  const values = results.flatMap(({ value }) => (typeof value === 'number' ? [value] : [])).sort((a, b) => a - b)
+  const values = sortedNumbers(results, 'value')
   const error = results.find((result) => result.error !== undefined)?.error ?? null
-  if (values.length === 0) return { median: null, least: null, most: null, durability: null, error }
+  if (values.length === 0) return { median: null, least: null, most: null, cpuMicros: null, durability: null, error }
   const durability = results.find((result) => result.durability !== undefined)?.durability ?? null
-  return { median: medianOf(values), least: values[0], most: values.at(-1), durability, error }
+  const cpuMicros = medianOf(sortedNumbers(results, 'cpuMicros'))
+  return { median: medianOf(values), least: values[0], most: values.at(-1), cpuMicros, durability, error }
+}
+
+function sortedNumbers(results, name) {
+  return results.flatMap(({ [name]: value }) => (typeof value === 'number' ? [value] : [])).sort((a, b) => a - b)
 }
 
 function medianOf(sorted) {
+  if (sorted.length === 0) return null
   const middle = sorted.length / 2
   return sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2
 }
@@ -109,9 +115,17 @@ function wordsOf(goal) {
 export function measurementTable(measurements, results) {
   const rows = measurements.map(({ work, engine, on, name }) => {
     const summary = summaryOf(results.get(name))
-    return [engine, work, on, shown(summary.median), spread(summary), summary.error ?? summary.durability ?? '–']
+    return [
+      engine,
+      work,
+      on,
+      shown(summary.median),
+      spread(summary),
+      shown(summary.cpuMicros),
+      summary.error ?? summary.durability ?? '–',
+    ]
   })
-  return table([['side', 'work', 'on', 'median', 'spread', 'durability of the connection'], ...rows])
+  return table([['side', 'work', 'on', 'median', 'spread', 'CPU µs each', 'durability of the connection'], ...rows])
 }
 
 function spread({ least, most }) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Clock, perSecond, repeat } from './clock.mjs'
+import { Clock, repeat, Watch } from './clock.mjs'
 
 const STEPS_OF_A_RUN = 100
 const BATCH = 500
@@ -46,7 +46,7 @@ async function steps(open, { seconds, size }) {
   if (side.runOne) void runForEver(side)
   else await enqueueAll(side, size)
   await side.start()
-  return { value: await clock.counted, durability: await side.durability() }
+  return { ...(await clock.counted), durability: await side.durability() }
 }
 
 async function runForEver(side) {
@@ -58,19 +58,19 @@ async function runForEver(side) {
 function drain(body) {
   return async (open, { size }) => {
     let done = 0
-    let startedAt
+    let watch
     const side = await open({
       body: async (payload, step) => {
         await body(payload, step)
         done += 1
-        if (done === size / 5) startedAt = performance.now()
+        if (done === size / 5) watch = new Watch()
       },
     })
     await enqueueAll(side, size)
     await side.start()
     await until(() => done >= size)
     await until(async () => (await side.unfinished()) === 0)
-    return { value: perSecond((size * 4) / 5, performance.now() - startedAt), durability: await side.durability() }
+    return { ...watch.rateOf((size * 4) / 5), durability: await side.durability() }
   }
 }
 
@@ -85,26 +85,26 @@ async function pour(open, { size }) {
   await side.start()
   const all = async (count) => {
     const target = done + count
-    const startedAt = performance.now()
+    const watch = new Watch()
     await side.enqueueMany(payloads(count))
     // Queues that answer when the tasks are done have nothing left to wait for.
     while (done < target) await new Promise(setImmediate)
-    return perSecond(count, performance.now() - startedAt)
+    return watch.rateOf(count)
   }
   await all(size / 5)
-  return { value: await all(size), durability: await side.durability() }
+  return { ...(await all(size)), durability: await side.durability() }
 }
 
 async function trigger(open, { seconds }) {
   const side = await open({ concurrency: 1, body: noBody })
-  const value = await repeat(seconds / 2, (n) => side.enqueue(payload(n)))
-  return { value, durability: await side.durability() }
+  const rate = await repeat(seconds / 2, (n) => side.enqueue(payload(n)))
+  return { ...rate, durability: await side.durability() }
 }
 
 async function batches(open, { seconds }) {
   const side = await open({ concurrency: 1, body: noBody })
-  const value = BATCH * (await repeat(seconds / 2, () => side.enqueueMany(payloads(BATCH))))
-  return { value, durability: await side.durability() }
+  const { value, cpuMicros } = await repeat(seconds / 2, () => side.enqueueMany(payloads(BATCH)))
+  return { value: value * BATCH, cpuMicros: cpuMicros / BATCH, durability: await side.durability() }
 }
 
 /** How long it takes to begin when there is nothing else to do: the median of many, in ms. */
