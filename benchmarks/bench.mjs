@@ -48,7 +48,13 @@ async function prepare() {
 }
 
 async function installPeers() {
-  const flags = ['--ignore-workspace', '--ignore-scripts', '--frozen-lockfile', '--prefer-offline']
+  const flags = [
+    '--config.fetch-retries=1',
+    '--ignore-workspace',
+    '--ignore-scripts',
+    '--frozen-lockfile',
+    '--prefer-offline',
+  ]
   const code = await pnpm(['--dir', 'benchmarks/peers', 'install', ...flags], { quiet: true })
   if (code !== 0) tell('The peers cannot be installed: is there a network? Only durably and the limits are measured.')
   return code === 0
@@ -60,13 +66,20 @@ function filesFolder() {
   return folder
 }
 
+/** Who has seen enough gets the table of what there is. */
+function untilInterrupted() {
+  const controller = new AbortController()
+  process.once('SIGINT', () => controller.abort())
+  return controller.signal
+}
+
 async function measure(measurements) {
   const folder = filesFolder()
   const needsPostgres = measurements.some(({ on }) => on === 'postgres')
   const postgres = needsPostgres ? await startPostgres() : { url: null, end: async () => {} }
   try {
-    const terms = { rounds: Number(options.rounds), isQuick: options.quick, folder, postgres: postgres.url, tell }
-    return await measureInRounds(measurements, terms)
+    const terms = { rounds: Number(options.rounds), isQuick: options.quick, folder, postgres: postgres.url }
+    return await measureInRounds(measurements, { ...terms, tell, signal: untilInterrupted() })
   } finally {
     await postgres.end()
     rmSync(folder, { recursive: true, force: true })

@@ -6,18 +6,18 @@ const PATIENCE_MS = 180_000
 
 /**
  * Measures everything once a round, so that what else the machine does meets all sides. Every other round goes the other
- * way. Answers name → what each round gave.
+ * way. Answers name → what each round gave; when the signal aborts, as far as it got.
  */
-export async function measureInRounds(measurements, { rounds, tell, ...terms }) {
+export async function measureInRounds(measurements, { rounds, tell, signal, ...terms }) {
   const results = new Map(measurements.map(({ name }) => [name, []]))
   for (let round = 1; round <= rounds; round++) {
     const turn = round % 2 === 1 ? measurements : measurements.toReversed()
     for (const [at, measurement] of turn.entries()) {
       const result = await inProcessOfItsOwn({ ...measurement, ...terms })
+      if (signal.aborted) return results
       results.get(measurement.name).push(result)
-      tell(
-        `round ${round} of ${rounds}, ${at + 1} of ${turn.length}: ${measurement.name}  ${result.error ?? Math.round(result.value)}`,
-      )
+      const told = result.error ?? Math.round(result.value)
+      tell(`round ${round} of ${rounds}, ${at + 1} of ${turn.length}: ${measurement.name}  ${told}`)
     }
   }
   return results

@@ -1,3 +1,3 @@
 import { testProject } from '../vitest.preset.ts'
 
-export default testProject('benchmarks', ['*.test.ts', 'counts/*.test.ts'])
+export default testProject('benchmarks', ['*.test.ts'])

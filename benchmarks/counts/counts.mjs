@@ -39,18 +39,25 @@ function allowanceOf(name, limit) {
   return Math.min(0.5, Math.max(0.05, limit * 0.1))
 }
 
-/** What costs more than it may, one sentence for each; bytes are compared on the Node that the limits were counted on. */
+/** What costs more than it may, and why; bytes are compared on the Node that the limits were counted on. */
 export function grownBeyond({ node, costs }, limits, driver) {
   const grown = new Map()
-  for (const [work, counts] of Object.entries(limits.costs[driver])) {
-    for (const [name, limit] of Object.entries(counts)) {
-      const count = costs[work][name]
-      const isComparable = name !== 'allocated' || node === limits.node
-      if (isComparable && count > limit + allowanceOf(name, limit))
-        grown.set(`${name} of a ${work} on ${driver}`, `${rounded(count)}, was ${limit}`)
+  const works = new Set([costs, limits.costs[driver]].flatMap(Object.keys))
+  for (const work of works) {
+    const [counts, allowed] = [costs[work] ?? {}, limits.costs[driver][work] ?? {}]
+    for (const name of new Set([counts, allowed].flatMap(Object.keys))) {
+      if (name === 'allocated' && node !== limits.node) continue
+      const trouble = troubleOf(name, counts[name], allowed[name])
+      if (trouble !== null) grown.set(`${name} of a ${work} on ${driver}`, trouble)
     }
   }
   return grown
+}
+
+function troubleOf(name, count, limit) {
+  if (limit === undefined) return `${rounded(count)}, without a limit`
+  if (count === undefined) return `no longer counted, was ${limit}`
+  return count > limit + allowanceOf(name, limit) ? `${rounded(count)}, was ${limit}` : null
 }
 
 /**
@@ -102,10 +109,10 @@ async function count({ isUpdate }) {
   const asNumbers = (_key, value) => (typeof value === 'number' ? rounded(value) : value)
   if (isUpdate) writeFileSync(LIMITS, `${JSON.stringify({ node: NODE, costs }, asNumbers, 2)}\n`)
   const grown = Object.keys(costs).flatMap((driver) => [
-    ...grownBeyond({ node: NODE, costs: costs[driver] }, isUpdate ? readLimits() : limits, driver),
+    ...grownBeyond({ node: NODE, costs: costs[driver] }, limits, driver),
   ])
-  for (const sentence of sentencesOf(grown)) process.stdout.write(`${sentence}\n`)
-  return grown.length === 0 ? 0 : 1
+  for (const sentence of isUpdate ? [] : sentencesOf(grown)) process.stdout.write(`${sentence}\n`)
+  return isUpdate || grown.length === 0 ? 0 : 1
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

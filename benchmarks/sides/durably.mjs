@@ -1,6 +1,7 @@
 import { createDurably, createKyselyStorage, createMemoryStorage } from '@coji/durably'
 import { createTaskQueue } from '@coji/durably/queue'
 import { z } from 'zod'
+import { beside } from '../databases.mjs'
 
 /** The project itself, from its built packages, with the documented helpers and their defaults. */
 export const concurrency = { runs: 64, tasks: 200 }
@@ -19,12 +20,12 @@ async function storageIn(database) {
   return createKyselyStorage({ dialect: await dialectFor(database), ...(durability !== null && { durability }) })
 }
 
-async function durabilityOf(storage) {
+async function durabilityOf(storage, { url }) {
   const report = await storage.reportDurability?.()
   if (report === undefined) return '-'
-  const { journalMode, synchronous, survivesPowerCut } = report
+  const { journalMode, synchronous } = report
   if (journalMode !== null) return `${journalMode}, ${synchronous}`
-  return `synchronous_commit ${synchronous}, fsync ${survivesPowerCut ? 'on' : 'off'}`
+  return `synchronous_commit ${synchronous}, fsync ${await beside({ url }, 'show fsync')}`
 }
 
 export async function openRuns({ database, concurrency, body, isFilling }) {
@@ -36,7 +37,7 @@ export async function openRuns({ database, concurrency, body, isFilling }) {
   })
   await durably.migrate()
   return {
-    durability: () => durabilityOf(storage),
+    durability: () => durabilityOf(storage, database),
     enqueue: (payload) => job.trigger(payload),
     enqueueMany: (payloads) => job.batchTrigger(payloads.map((payload) => ({ payload }))),
     start: () => durably.start(),
@@ -55,7 +56,7 @@ export async function openTasks({ database, concurrency, body }) {
   queue.register('bench', (payload) => body(payload))
   await queue.migrate()
   return {
-    durability: () => durabilityOf(storage),
+    durability: () => durabilityOf(storage, database),
     enqueue: (payload) => queue.enqueue('bench', payload),
     enqueueMany: (payloads) =>
       queue.enqueueMany(

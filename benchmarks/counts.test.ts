@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { postgresUrl } from '../../test/postgres.ts'
-import { ROOT } from '../../test/root.ts'
-import { checkCounts, grownBeyond } from './counts.mjs'
+import { postgresUrl } from '../test/postgres.ts'
+import { ROOT } from '../test/root.ts'
+import { checkCounts, grownBeyond } from './counts/counts.mjs'
 
 beforeAll(() => {
   if (!existsSync(join(ROOT, 'packages/durably/dist/index.js'))) throw new Error('Not built: run `npm run build`')
@@ -39,6 +39,11 @@ describe('a count', () => {
     ['allocated', 11_600],
   ])('of %s is too much at %d', (name, count) => {
     expect(grown({ [name]: count })).toEqual([name])
+  })
+
+  it('without a limit, or a limit without a count, is a mistake', () => {
+    expect(grown({ roundTrips: 1 })).toEqual(['roundTrips'])
+    expect(grown({ sent: undefined })).toEqual(['sent'])
   })
 
   it('of bytes on the heap is compared on the same Node only', () => {
