@@ -53,6 +53,9 @@ async function prepared(question) {
   await inPostgres('reset synchronous_commit')
 }
 
+// Who asked is gone: so is the question.
+if (asked.phase === undefined) process.stdin.resume().on('end', () => process.exit(1))
+
 const database = asked.database ?? (await freshDatabase(asked.on, asked))
 const measured = await (asked.engine === 'limit' ? measureLimit : measureEngine)(asked, database)
 process.stdout.write(`${JSON.stringify(measured)}\n`, () => process.exit(0))

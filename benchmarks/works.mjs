@@ -43,14 +43,13 @@ async function steps(open, { seconds, size }) {
     if (left === 0) clock.stop()
   }
   const side = await open({ concurrency: 1, body })
-  if (side.runOne) void runForEver(side)
-  else await enqueueAll(side, size)
+  if (!side.runOne) await enqueueAll(side, size)
   await side.start()
-  return { ...(await clock.counted), durability: await side.durability() }
+  const rate = side.runOne ? await Promise.race([clock.counted, runForEver(side)]) : await clock.counted
+  return { ...rate, durability: await side.durability() }
 }
 
 async function runForEver(side) {
-  await sleep(500)
   for (let n = 0; ; n++) await side.runOne(payload(n))
 }
 
@@ -89,6 +88,7 @@ async function pour(open, { size }) {
     await side.enqueueMany(payloads(count))
     // Queues that answer when the tasks are done have nothing left to wait for.
     while (done < target) await new Promise(setImmediate)
+    if (side.unfinished) await until(async () => (await side.unfinished()) === 0)
     return watch.rateOf(count)
   }
   await all(size / 5)
