@@ -128,9 +128,15 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     await hooks?.close?.()
   }
   const bound = bind<DB>({ context, executor, watchers, relay, monotonic })
-  const migrate = async () => {
+  const migrate = async (): Promise<void> => {
     if (dialect !== null && hooks === null && isSqlite) await assertBareSqlocalIsKept(plain)
-    await bound.migrate()
+    try {
+      await bound.migrate()
+    } catch (error) {
+      if (hooks?.isOver?.(error) !== true) throw error
+      // The page that calls this does so once, and without it has nothing.
+      await migrate()
+    }
   }
   const soleInstance = hooks?.hasSoleInstance === true ? location : undefined
   return { db, ...bound, location, soleInstance, migrate, close }

@@ -149,6 +149,22 @@ describe.concurrent('one file in several tabs', () => {
   })
 })
 
+describe('a page that is put to sleep while it opens its database', () => {
+  const pass = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+  it.for([0, 50, 100, 150, 200, 300])('goes on with it when it is awake again: after %s ms', async (ms, test) => {
+    const { newFile, open } = newFolder(test)
+    const { storage } = open(newFile())
+    const migrated = storage.migrate()
+    await pass(ms)
+    document.dispatchEvent(new Event('freeze'))
+    await pass(20)
+    document.dispatchEvent(new Event('resume'))
+    await migrated
+    expect(await storage.enqueue([newRun()])).toHaveLength(1)
+  })
+})
+
 it.concurrent('opens the file again when its worker has died', async (test) => {
   const { newFile, open } = newFolder(test)
   const { dialect, storage } = open(newFile())

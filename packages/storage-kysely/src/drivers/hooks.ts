@@ -38,6 +38,8 @@ export interface DialectHooks {
   batchNow?(queries: readonly CompiledQuery[]): readonly Rows[] | null
   /** `null` leaves the error to the general rules. */
   classifyError?(error: unknown): StorageErrorCode | null
+  /** Whether an answer is lost for a reason that is over: what may be done twice is asked for again. */
+  isOver?(error: unknown): boolean
   /** What is wrong with the connection when it was waited for in vain; `null` when somebody simply has it. */
   whyHeld?(): StorageError | null
   /** Called after SQLITE_BUSY, before anything else is sent. Waits for the connection for `waitMs` at most. */

@@ -15,6 +15,13 @@ const SECOND_TRY_MS = 50_000
 /** Who waits for less has waited for others that were answered. */
 const LONG_MS = 2_000
 
+/** Says that an answer is lost because the page was put to sleep before it came. */
+export class CutOffBySleep extends StorageError {
+  constructor() {
+    super('STORAGE_UNAVAILABLE', 'The page was put to sleep in the middle of a call.')
+  }
+}
+
 /** A client that can be left without asking its worker, which may not answer. */
 class OwnClient extends SQLocalKysely {
   /** What it was asked for, and what it will be, rejects. */
@@ -130,7 +137,7 @@ export class OwnConnection implements SqlocalConnection {
   }
 
   awake(): void {
-    if (this.#current?.isOnFile === true) this.drop(lost('The page was put to sleep in the middle of a call.'))
+    if (this.#current?.isOnFile === true) this.drop(new CutOffBySleep())
   }
 
   async close(): Promise<void> {

@@ -15,7 +15,7 @@ import { opfsPath } from './opfs-path'
 import { Reserve } from './opfs-reserve'
 import { explainTrouble, isLostConnection, isOfGoneFile, noRoomToDelete } from './opfs-trouble'
 import { PageSleep } from './page-sleep'
-import { GivenConnection, OwnConnection, type SqlocalConnection } from './sqlocal-client'
+import { CutOffBySleep, GivenConnection, OwnConnection, type SqlocalConnection } from './sqlocal-client'
 import { databaseAt, isFile } from './sqlocal-kept'
 import { TabTurns } from './tab-turns'
 
@@ -93,6 +93,7 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
         }
       },
       classifyError: (error) => (/SQLITE_BUSY/.test(String(error)) ? 'STORAGE_HELD' : null),
+      isOver: (error) => error instanceof CutOffBySleep,
       whyHeld: () => connection.whyHeld(),
       close,
     },
