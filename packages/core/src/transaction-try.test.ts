@@ -66,3 +66,37 @@ it('knows the run that has the key of a child, created with a transaction whose 
   expect(await durably.getRun(id)).toMatchObject({ status: 'completed', output: [known.id, 'done'] })
   await bench.close()
 })
+
+it('finds no fault with the storage when the run is interrupted while its transaction waits for a connection', async () => {
+  const bench = createBench()
+  const [asked, connected] = [createGate(), createGate()]
+  const refuse = () => Promise.reject(new Error('Nobody asks for it.'))
+  const transaction: TransactionStorage = {
+    async commitWith(body) {
+      asked.open()
+      await connected.opened
+      const { value, commit } = await body({})
+      const [answer] = await bench.storage.commit([commit])
+      if (answer === undefined) throw new Error('No answer.')
+      return { value, answer }
+    },
+    enqueue: refuse,
+    run: refuse,
+  }
+  const durably = bench.open({ storage: { ...bench.storage, transaction } })
+  const troubles: string[] = []
+  durably.on('worker:error', ({ during, code }) => troubles.push(`${during}: ${code}`))
+  const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.transaction('pay', () => 'paid'))
+  durably.start()
+  await settled()
+  const { id } = await job.trigger({})
+  await asked.opened
+  const stopped = durably.stop({ timeout: 0 })
+  await bench.clock.advance(10)
+  connected.open()
+  await bench.clock.advance(10_000)
+  await stopped
+  expect(await durably.getRun(id)).toMatchObject({ status: 'pending', crashCount: 0 })
+  expect([troubles, durably.health().trouble]).toEqual([[], null])
+  await bench.close()
+})

@@ -102,7 +102,9 @@ export class TransactionTry {
   }
 
   async #afterTrouble(error: unknown): Promise<StoredResult | Undone> {
-    const { engine } = this.#asked.call.scope
+    const { engine, interruption } = this.#asked.call.scope
+    // The execution was over before the database had a place for the body, which has not begun.
+    if (interruption.isCause(error)) throw error
     if (this.#bodyFailure !== null && !passes(error)) throw error
     if (isRefusal(error)) {
       const isSuspected = isRejection(error) && this.#written?.taken.isAlone === false
