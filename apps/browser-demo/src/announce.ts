@@ -5,6 +5,10 @@ import { addNotice, titleOf } from './notices'
 import type { Observable } from './observable'
 import { shortId } from './run-status'
 
+/** What a page meets that was frozen, or has another beside it. The worker tries again by itself. */
+const MAY_PASS: ReadonlySet<string> = new Set(['STORAGE_UNAVAILABLE', 'STORAGE_BUSY', 'STORAGE_HELD'])
+const PASSES_WITHIN_MS = 1500
+
 /** Says aloud how runs begin and end, which steps were spared, and what trouble the worker meets. */
 export function announceEvents(durably: Durably, state: Observable<DemoState>): void {
   const words = {
@@ -22,7 +26,11 @@ export function announceEvents(durably: Durably, state: Observable<DemoState>): 
     state.set({ announcement: `${jobName} ${shortId(runId)} ${requested ? 'is being cancelled' : 'cancelled'}` })
   })
   durably.on('worker:error', ({ code, error, during }) => {
-    addNotice(state, { code, title: titleOf(code, `Trouble during ${during}`), text: error })
+    const tell = () => addNotice(state, { code, title: titleOf(code, `Trouble during ${during}`), text: error })
+    if (!MAY_PASS.has(code)) return tell()
+    setTimeout(() => {
+      if (durably.health().trouble !== null) tell()
+    }, PASSES_WITHIN_MS)
   })
   durably.on('run:start', ({ runId, jobName, timestamp }) => {
     void countSkipped(durably, runId, timestamp).then((skipped) => {

@@ -85,7 +85,7 @@ test('the focus stays near when what had it is gone', () =>
     await finishedRun(page, id)
     await page.evaluate(() => {
       const durably: Durably = Reflect.get(window, 'durably')
-      for (const code of ['STORAGE_FULL', 'STORAGE_BUSY'] as const) {
+      for (const code of ['STORAGE_FULL', 'STORAGE_CANNOT_OPEN'] as const) {
         durably.emit({ type: 'worker:error', workerId: '', during: 'commit', code, error: 'as told' })
       }
     })
