@@ -24,7 +24,7 @@ const KINDS = {
   cut: 'cut off',
 } as const
 
-/** A step: its name, when it ran, and for how long. */
+/** A step: its name, when it ran, and for how long. When a worker died nobody knows. */
 export const Row = memo(
   function Row({ row, points }: RowProps) {
     const shares = points.split(' ').map(Number)
@@ -46,7 +46,7 @@ export const Row = memo(
         </span>
         <span className="step-time">
           <span className={last?.kind === 'completed' ? 'visually-hidden' : `step-kind ${last?.kind}`}>{kind}</span>{' '}
-          {last !== undefined && formatDuration(last.to - last.from)}
+          {last !== undefined && last.kind !== 'cut' && formatDuration(last.to - last.from)}
         </span>
       </li>
     )
