@@ -141,3 +141,15 @@ test('a night without a worker takes little room on the axis', () => {
   expect(shares).toEqual([...shares].sort((a, b) => a - b))
   expect(ticks.at(-1)?.text).toMatch(/^8 h/)
 })
+
+test('the last time on the axis has room for its text', () => {
+  for (let ms = 200; ms < 250; ms += 5) {
+    const timeline = timelineOf(
+      params({ status: 'completed', now: ms, events: [[0, 'run:start']], steps: [['one', 0, ms]] }),
+    )
+    if (timeline === null) throw new Error('There is a timeline.')
+    const { ticks } = timeAxisOf(timeline, { isLive: false })
+    expect(ticks.length).toBeGreaterThan(3)
+    expect(ticks.at(-1)?.share).toBeLessThanOrEqual(0.8)
+  }
+})

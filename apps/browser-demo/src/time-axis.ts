@@ -101,12 +101,15 @@ function ticksOf({ pieces, drawn, shareAt, begin, maxTicks }: TicksParams): Tick
   return withSpace(ticks, 0.5 / maxTicks)
 }
 
+/** Behind it a text would not have room on a phone. */
+const LAST_TICK = 0.8
+
 /** Ticks on both sides of a gap may be too close for their texts. */
 function withSpace(ticks: readonly Tick[], space: number): Tick[] {
   const kept: Tick[] = []
   for (const tick of ticks) {
     const { share } = kept.at(-1) ?? { share: -1 }
-    if (tick.share - share >= space && tick.share <= 0.96) kept.push(tick)
+    if (tick.share - share >= space && tick.share <= LAST_TICK) kept.push(tick)
   }
   return kept
 }
