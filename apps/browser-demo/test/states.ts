@@ -78,6 +78,10 @@ export const STATES: readonly (readonly [name: string, show: Show])[] = [
         await Promise.all([page.waitForEvent('load'), button(page, "Kill this tab's worker").click()])
         await detail(page).getByText('running', { exact: true }).first().waitFor()
       }
+      // After the second one a while is waited for.
+      await detail(page)
+        .getByText(`${KILLS + 1} executions`)
+        .waitFor()
       await page.getByText(/Resumed: \d+ steps were skipped/).waitFor()
       return page
     },
