@@ -165,6 +165,37 @@ it('deletes runs when there is no room for anything else, more than once, and wh
   await untilReserved(page)
 })
 
+it('deletes all the same when the page is put to sleep in the middle of it', async () => {
+  const page = await openPage()
+  const ended = await keepEnded(page, 4)
+  await untilReserved(page)
+  await takeAllRoom(page)
+  await fill(page)
+  for (const [index, ms] of [0, 20, 80].entries()) {
+    const answer = await page.evaluate(
+      async ([id, time]) => {
+        const removed = window.api.remove(id)
+        await new Promise((resolve) => setTimeout(resolve, time))
+        document.dispatchEvent(new Event('freeze'))
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        document.dispatchEvent(new Event('resume'))
+        return removed
+      },
+      [ended[index] ?? '', ms] as const,
+    )
+    if (!answer.ok) {
+      expect(answer.code).toBe('STORAGE_UNAVAILABLE')
+      const again = await remove(page, ended[index])
+      // Whether it had been done before the page slept, nobody could tell.
+      expect(again.ok ? 'NOT_FOUND' : again.code).toBe('NOT_FOUND')
+    }
+    expect(await idsIn(page)).not.toContain(ended[index])
+  }
+  await setQuota(page)
+  expect(await remove(page, ended[3])).toMatchObject({ ok: true })
+  await untilReserved(page)
+})
+
 it('says what helps when even the room for deleting is gone', async () => {
   const page = await openPage()
   const [ended] = await keepEnded(page, 1)

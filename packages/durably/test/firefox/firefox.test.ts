@@ -102,6 +102,20 @@ describeWithFirefox('durably in Firefox', () => {
     reportSuite({ suite: 'loads of a page in Firefox', loads, slowestMs: Math.round(slowestMs) })
   })
 
+  it('counts no crash of pages that somebody leaves in the middle of a step', async () => {
+    const navigations = scaled({ quick: 3, full: 30 })
+    const file = 'reloads.sqlite3'
+    const tab = await newTab(file)
+    await tab.evaluate(() => window.inFirefox.trigger({ steps: 1, ms: 3_600_000 }))
+    for (let n = 1; n <= navigations; n++) {
+      await expect.poll(async () => (await witness(tab)).length).toBe(n)
+      await tab.goto(server.resolvedUrls?.local[0] ?? '')
+      await ready(tab, file)
+    }
+    await expect.poll(async () => (await witness(tab)).length).toBe(navigations + 1)
+    expect(await runsIn(tab)).toMatchObject([{ status: 'running', crashCount: 0 }])
+  })
+
   it('runs everything once in one of two tabs, and goes on in the other when that one closes', async () => {
     const file = 'tabs.sqlite3'
     const leader = await newTab(file)

@@ -24,6 +24,13 @@ async function untilBegun(page: Page, times: number): Promise<void> {
   await expect.poll(() => inTab(page, (tab) => tab.readWitness().length)).toBe(times)
 }
 
+/** Out of the cache of pages nothing is loaded, so nobody hears of that. */
+async function leaveAndComeBack(page: Page): Promise<void> {
+  await page.goto('about:blank#elsewhere')
+  await page.goBack({ waitUntil: 'commit' })
+  await page.waitForFunction(() => window.tab !== undefined)
+}
+
 function lookAt(page: Page, id: string) {
   return inTab(
     page,
@@ -72,6 +79,26 @@ describe('a page that somebody navigates away from', () => {
     expect(await lookAt(one, id)).toEqual(UNHARMED)
     await inTab(one, (tab) => tab.lingering.end())
     await untilInTab(one, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
+  })
+
+  it('goes on where it was when it comes back with nobody else there, with what it was opening too', async () => {
+    const page = await browser.open({ file: 'back.sqlite3' })
+    const url = page.url()
+    const id = await startLong(page)
+    await untilBegun(page, 1)
+    await leaveAndComeBack(page)
+    await untilInTab(page, (tab) => tab.isLeader() && tab.durably.health().active.length === 1)
+    expect(await lookAt(page, id)).toEqual(UNHARMED)
+    await untilBegun(page, 1)
+
+    // As early as can be: in the middle of whatever it takes to open the file.
+    for (const file of ['soon-1.sqlite3', 'soon-2.sqlite3', 'soon-3.sqlite3']) {
+      const opening = page.waitForEvent('worker')
+      await page.goto(url.replace('back.sqlite3', file), { waitUntil: 'commit' })
+      await opening
+      await leaveAndComeBack(page)
+      expect(await inTab(page, (tab) => tab.jobs.work.triggerAndWait({ steps: 1, ms: 0 }))).toMatchObject({ output: 1 })
+    }
   })
 
   it('counts as a crash when it crashes after it was frozen for a while', async () => {
