@@ -17,10 +17,10 @@ function legendOf(gaps: readonly Gap[]): string[] {
 test('each reason why nobody worked is told once, however often it was so', () => {
   const crashes = Array.from({ length: 13 }, (_, index): Gap => ({ why: 'crash', from: index, to: index + 100 }))
   expect(legendOf([])).toEqual([])
-  expect(legendOf(crashes.slice(0, 1))).toEqual(['2 executions', 'worker gone for 100 ms'])
+  expect(legendOf(crashes.slice(0, 1))).toEqual(['2 executions', 'no sign of a worker for 100 ms'])
   expect(legendOf([...crashes, { why: 'retry', from: 0, to: 5000 }])).toEqual([
     '15 executions',
-    'worker gone 13 times for 1.3 s in all',
+    'no sign of a worker 13 times for 1.3 s in all',
     'before a retry for 5 s',
   ])
 })

@@ -70,7 +70,7 @@ function marksOf({ executions }: Timeline, { shareAt }: TimeAxis): Mark[] {
 }
 
 const WHY: Readonly<Record<Gap['why'], string>> = {
-  crash: 'worker gone',
+  crash: 'no sign of a worker',
   retry: 'before a retry',
   release: 'given back',
   wait: 'waiting',
