@@ -88,7 +88,9 @@ export class CommitLine {
   #deliver(list: readonly Waiting[], next: () => void): void {
     const commits = list.map((waiting) => waiting.commit)
     askThen(this.#engine, (storage) => storage.commit(commits), {
-      answer: (answers) => {
+      answer: (given) => {
+        // A storage of somebody's own may answer anything.
+        const answers: readonly (CommitAnswer | undefined)[] = Array.isArray(given) ? given : []
         this.#setAside(list.filter((waiting, index) => this.#isHeld(waiting, answers[index])))
         next()
       },
@@ -117,7 +119,7 @@ export class CommitLine {
 
   /** Whether it is to be tried again aside. Anything else is settled here. */
   #isHeld(waiting: Waiting, given: CommitAnswer | undefined): boolean {
-    if (given === undefined) this.#tryAgain(waiting, noAnswer(waiting))
+    if (given === undefined || given === null) this.#tryAgain(waiting, noAnswer(waiting))
     else if (!given.kept && given.isBusy === true) return true
     else waiting.heard.answer(given)
     return false
@@ -160,7 +162,7 @@ function createsRuns({ steps, children }: RunCommit): boolean {
 
 /** After 5, 10, 20, 40 tries … */
 function isTimeToReport(tries: number): boolean {
-  return tries % TRIES_TO_REPORT === 0 && Number.isInteger(Math.log2(tries / TRIES_TO_REPORT))
+  return Number.isInteger(Math.log2(tries / TRIES_TO_REPORT))
 }
 
 function heldError(waiting: readonly Waiting[]): StorageError {

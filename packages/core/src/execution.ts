@@ -56,8 +56,10 @@ export function startExecution(params: ExecutionParams): Execution {
   let suspect = isSuspect(run)
   const hold: Hold = { lost: false, finishing: false, runEnded: false }
   let reach: (conclusion: Conclusion) => void = () => {}
-  const reached = new Promise<Conclusion>((resolve) => {
+  let giveUp: (error: unknown) => void = () => {}
+  const reached = new Promise<Conclusion>((resolve, reject) => {
     reach = resolve
+    giveUp = reject
   })
   const onLate = createLateReport(params, hold)
   const calls = new OpenCalls(clock, interruption, { onChange: () => suspension.check(), onLate })
@@ -114,7 +116,7 @@ export function startExecution(params: ExecutionParams): Execution {
       held.drop()
     },
   })
-  const own = { interruption, suspension, calls, writer, hold, reached, reach }
+  const own = { interruption, suspension, calls, writer, hold, reached, reach, giveUp }
   const done = untilDone({ engine, line, leases, run, claimedAt, onCleared: params.onCleared, ...own }, held)
   const { id: runId, leaseEpoch } = run
   return { runId, leaseEpoch, isSuspect: () => suspect, interrupt: interruption.interrupt, done }
@@ -136,6 +138,8 @@ interface RunningExecution extends ExecutionParams {
   /** The first conclusion counts: what the job function came to, or why it was left where it is. */
   readonly reach: (conclusion: Conclusion) => void
   readonly reached: Promise<Conclusion>
+  /** There is none: what the storage keeps of the run cannot be read. */
+  readonly giveUp: (error: unknown) => void
 }
 
 /** A call that comes when the run has ended starts nothing and never settles. Somebody should know, once. */
@@ -292,9 +296,9 @@ function createScope(execution: RunningExecution, begunAt: number, steps: readon
 
 /** Runs the job function to its end, or until the grace after an interruption is over. */
 async function perform(execution: RunningExecution, scope: StepScope): Promise<Conclusion> {
-  const { engine, interruption, calls, reach } = execution
+  const { engine, interruption, calls, reach, giveUp } = execution
   interruption.onInterrupt(() => void abandon(execution))
-  void engine.bodyScope.run({ scope, stepName: null }, () => settleJob(execution, scope)).then(reach)
+  void engine.bodyScope.run({ scope, stepName: null }, () => settleJob(execution, scope)).then(reach, giveUp)
   const conclusion = await execution.reached
   if (conclusion.kind === 'threw' || conclusion.kind === 'parked') interruption.interrupt('ended')
   if (interruption.reason() !== null) await Promise.race([calls.stepsDone(), interruption.expired])

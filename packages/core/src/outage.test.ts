@@ -631,3 +631,45 @@ describe('trouble of every kind', () => {
     expect([...bodies.values()].every((count) => count === 1)).toBe(true)
   })
 })
+
+describe('a storage whose answers make no sense', () => {
+  it('has a run whose payload is no JSON: that is told, and ends nothing else', async () => {
+    const storage: Storage = {
+      ...bench.storage,
+      async claim(params) {
+        const runs = await bench.storage.claim(params)
+        return runs.map((run) => (run.payload === '"broken"' ? { ...run, payload: '{' } : run))
+      },
+    }
+    const durably = bench.open({ storage, concurrency: 2 })
+    const job = durably.defineJob({ name: 'job', input: anything }, () => 'done')
+    const errors = recordEvents(durably, ['worker:error'])
+    const broken = await job.trigger('broken')
+    const good = await job.trigger('good')
+    durably.start()
+    await bench.clock.advance(100)
+    expect(await durably.getRun(good.id)).toMatchObject({ status: 'completed' })
+    expect(errors[0]).toMatchObject({ during: `run ${broken.id}`, error: expect.stringContaining('JSON') })
+  })
+
+  it('answers commits with nothing at all: they are sent again', async () => {
+    let isSilent = true
+    const storage: Storage = {
+      ...bench.storage,
+      async commit(commits) {
+        const answers = await bench.storage.commit(commits)
+        return isSilent ? (undefined as unknown as typeof answers) : answers
+      },
+    }
+    const durably = bench.open({ storage })
+    const job = durably.defineJob({ name: 'job', input: anything }, (ctx) => ctx.run('step', () => 1))
+    const errors = recordEvents(durably, ['worker:error'])
+    const run = await job.trigger({})
+    durably.start()
+    await bench.clock.advance(200)
+    expect(errors[0]).toMatchObject({ code: 'STORAGE_NO_ANSWER' })
+    isSilent = false
+    await bench.clock.advance(10_000)
+    expect(await durably.getRun(run.id)).toMatchObject({ status: 'completed', output: 1 })
+  })
+})
