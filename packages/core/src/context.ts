@@ -97,13 +97,11 @@ type WithBody<Options, Body> = [Body] | [Options, Body]
 export function createContext(scope: StepScope, pass: Pass): JobContext {
   const { run } = scope
   function callRun<T>(name: string, ...rest: WithBody<RunStepOptions, StepBody<T>>): Promise<T> {
-    try {
+    return orRefused({ scope, pass, name, calledAt: callRun }, ({ calledAt }) => {
       const { options, body } = bodyOf('ctx.run', name, rest)
       const perform = (_call: unknown, tools: StepTools) => body(tools)
-      return runStep({ scope, pass, name, calledAt: callRun, kind: 'run', options, perform })
-    } catch (error) {
-      return scope.calls.refuse(error, { name, pass })
-    }
+      return runStep({ scope, pass, name, calledAt, kind: 'run', options, perform })
+    })
   }
   function callTransaction<T>(
     name: string,
