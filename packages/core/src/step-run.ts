@@ -153,19 +153,20 @@ function runBody(call: StepCall, settle: Settle): void {
 
 function performBody(call: StepCall, settle: Settle): void {
   const { scope, name } = call
-  let value: unknown
+  let ended: Ended | Promise<unknown>
   try {
-    value = scope.engine.bodyScope.run({ scope, stepName: name }, () => aroundBody(call))
+    const value = scope.engine.bodyScope.run({ scope, stepName: name }, () => aroundBody(call))
+    // What is like a promise may throw when it is asked.
+    ended = isThenable(value) ? Promise.resolve(value) : { value }
   } catch (error) {
-    bodyEnded(call, { error }, settle)
-    return
+    ended = { error }
   }
-  if (isThenable(value)) {
-    value.then(
-      (given) => bodyEnded(call, { value: given }, settle),
+  if (ended instanceof Promise) {
+    ended.then(
+      (value) => bodyEnded(call, { value }, settle),
       (error: unknown) => bodyEnded(call, { error }, settle),
     )
-  } else bodyEnded(call, { value }, settle)
+  } else bodyEnded(call, ended, settle)
 }
 
 /** With the plugins around it, which are few: what they need is made for them alone. */

@@ -193,6 +193,17 @@ describe('skipping', () => {
   })
 })
 
+it('fails with what a body returns that only looks like a promise', async () => {
+  const odd = Object.defineProperty({}, 'then', {
+    get() {
+      throw new Error('ask me not')
+    },
+  })
+  const { run, durably } = await bench.perform((ctx) => ctx.run('odd', () => odd))
+  expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('ask me not') })
+  expect(await durably.getSteps(run.id)).toMatchObject([{ name: 'odd', status: 'failed' }])
+})
+
 describe('a name used twice', () => {
   it('fails the run and names both places', async () => {
     const ran: string[] = []
