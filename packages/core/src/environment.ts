@@ -1,4 +1,4 @@
-import { monotonicFactory } from 'ulidx'
+import { createUlids } from './ulid'
 
 /** Time as the engine needs it: for timers, durations and timestamps shown to people, never to decide who owns a run. */
 export interface Clock {
@@ -76,10 +76,9 @@ function nextTurn(done: () => void): void {
 
 export function createEnvironment(given: Partial<Environment> = {}): Environment {
   const clock = given.clock ?? systemClock
-  const ulid = monotonicFactory(chance())
   return {
     clock,
-    createId: given.createId ?? (() => ulid(Math.floor(clock.now()))),
+    createId: given.createId ?? createUlids(() => clock.now(), chance()),
     random: given.random ?? Math.random,
   }
 }
@@ -93,9 +92,9 @@ export function toInstant(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-const CHANCE_AT_ONCE = 1024
+const CHANCE_AT_ONCE = 256
 
-/** Chance of the platform from 0 up to 1. An id takes sixteen of them, which fetched one by one cost more than a commit. */
+/** Chance of the platform from 0 up to 1. Fetched one by one it costs more than a commit. */
 function chance(): () => number {
   const { crypto } = globalThis as unknown as { readonly crypto: { getRandomValues(into: Uint32Array): unknown } }
   const pool = new Uint32Array(CHANCE_AT_ONCE)
