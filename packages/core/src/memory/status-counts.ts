@@ -3,6 +3,9 @@ import type { CountQuery, RunRecord, StatusCounts } from '../storage'
 
 type Counts = { -readonly [Name in keyof StatusCounts]: number }
 
+/** What a run is counted by. */
+type Counted = Pick<RunRecord, 'status' | 'waitingFor'>
+
 interface Group {
   readonly tenant: string
   readonly jobName: string
@@ -27,7 +30,12 @@ export class StatusCounter {
     if (group.total === 0) this.#groups.delete(groupName(record))
   }
 
-  move(before: RunRecord, after: RunRecord): void {
+  /** Where a run is counted, to be told when it has changed. */
+  placeOf({ status, waitingFor }: RunRecord): Counted {
+    return { status, waitingFor }
+  }
+
+  moveFrom(before: Counted, after: RunRecord): void {
     if (before.status === after.status && kindOfWait(before) === kindOfWait(after)) return
     const { counts } = this.#groupOf(after)
     addTo(counts, before, -1)
@@ -55,19 +63,19 @@ export class StatusCounter {
   }
 }
 
-export function waitsForRetry({ waitingFor }: RunRecord): boolean {
+export function waitsForRetry({ waitingFor }: Counted): boolean {
   return waitingFor?.kind === 'retry'
 }
 
-export function isParked({ waitingFor }: RunRecord): boolean {
+export function isParked({ waitingFor }: Counted): boolean {
   return waitingFor?.kind === 'unpark'
 }
 
-function kindOfWait({ waitingFor }: RunRecord): string | undefined {
+function kindOfWait({ waitingFor }: Counted): string | undefined {
   return waitingFor?.kind
 }
 
-function addTo(counts: Counts, record: RunRecord, change: 1 | -1): void {
+function addTo(counts: Counts, record: Counted, change: 1 | -1): void {
   counts[record.status] += change
   if (waitsForRetry(record)) counts.waitsForRetry += change
   if (isParked(record)) counts.parked += change
