@@ -16,6 +16,8 @@ interface Group {
 /** How many runs are in which state, and how many wait for a retry or are parked, kept as they change, for each job of each tenant. */
 export class StatusCounter {
   readonly #groups = new Map<string, Group>()
+  /** Many changes one after the other are of one job. */
+  #last: Group | null = null
 
   add(record: RunRecord): void {
     const group = this.#groupOf(record)
@@ -56,9 +58,12 @@ export class StatusCounter {
   }
 
   #groupOf({ tenant, jobName }: RunRecord): Group {
+    const last = this.#last
+    if (last !== null && last.jobName === jobName && last.tenant === tenant && last.total > 0) return last
     const name = groupName({ tenant, jobName })
     const group = this.#groups.get(name) ?? { tenant, jobName, counts: noCounts(), total: 0 }
     this.#groups.set(name, group)
+    this.#last = group
     return group
   }
 }

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from '../index'
-import type { Instance, NewRun, RunRecord } from '../task-engine'
+import type { Instance, RunRecord } from '../task-engine'
 import { toTriggerOptions, type EnqueueOptions } from './enqueue-options'
 import { Enqueueing } from './enqueueing'
 import type { Handlers } from './handlers'
@@ -14,8 +14,6 @@ interface EnqueueParams {
 
 /** Ways into the queue. */
 export function createEnqueue({ instance, handlers, queueSwitch }: EnqueueParams) {
-  const enqueueing = new Enqueueing(instance)
-
   async function enqueueMany(taskType: string, items: readonly EnqueueItem[]): Promise<EnqueuedTask[]> {
     const { job } = handlers.get(taskType)
     queueSwitch.requireOpen()
@@ -49,11 +47,7 @@ export function createEnqueue({ instance, handlers, queueSwitch }: EnqueueParams
     }
   }
 
-  function enqueueSoon(run: NewRun): Promise<EnqueuedTask> {
-    return new Promise((resolve, reject) => {
-      enqueueing.add(run, (record, created) => resolve(toEnqueued(record, created)), reject)
-    })
-  }
+  const enqueueing = new Enqueueing({ instance, queueSwitch, toEnqueued })
 
   async function enqueueAlone(taskType: string, payload: unknown, options?: EnqueueOptions): Promise<EnqueuedTask> {
     const [task] = await enqueueMany(taskType, [{ payload, options }])
@@ -62,12 +56,12 @@ export function createEnqueue({ instance, handlers, queueSwitch }: EnqueueParams
 
   /** The run is made now where that can be: what is enqueued in one moment is stored together. */
   function enqueue(taskType: string, payload: unknown, given?: EnqueueOptions): Promise<EnqueuedTask> {
-    if (!queueSwitch.isPrepared || given?.transaction !== undefined) return enqueueAlone(taskType, payload, given)
+    if (given?.transaction !== undefined) return enqueueAlone(taskType, payload, given)
     try {
       const { job } = handlers.get(taskType)
       queueSwitch.requireOpen()
       const run = instance.newRun({ job, payload, options: toTriggerOptions(given) })
-      return run instanceof Promise ? run.then(enqueueSoon) : enqueueSoon(run)
+      return run instanceof Promise ? run.then((made) => enqueueing.add(made)) : enqueueing.add(run)
     } catch (error) {
       return Promise.reject(error)
     }

@@ -1,5 +1,7 @@
 import { StorageError } from '../index'
 import type { Instance, NewRun, RunRecord } from '../task-engine'
+import type { QueueSwitch } from './queue-switch'
+import type { EnqueuedTask } from './task-queue'
 
 /** What tasks that were enqueued at once are stored with: large lists keep others waiting, and are no cheaper. */
 const LONGEST_LIST = 500
@@ -9,25 +11,44 @@ const SOON = Promise.resolve()
 
 interface Waiting {
   readonly run: NewRun
-  readonly stored: (record: RunRecord, created: boolean) => void
+  readonly stored: (task: EnqueuedTask) => void
   readonly refused: (error: unknown) => void
+}
+
+interface EnqueueingParams {
+  readonly instance: Pick<Instance, 'enqueue'>
+  readonly queueSwitch: QueueSwitch
+  readonly toEnqueued: (record: RunRecord, created: boolean) => EnqueuedTask
 }
 
 /** Stores tasks that are enqueued one by one: those of one moment, and what gathers while a list is on its way, together. */
 export class Enqueueing {
-  readonly #instance: Pick<Instance, 'enqueue'>
+  readonly #params: EnqueueingParams
   #gathered: Waiting[] = []
   #isWriting = false
 
-  constructor(instance: Pick<Instance, 'enqueue'>) {
-    this.#instance = instance
+  constructor(params: EnqueueingParams) {
+    this.#params = params
   }
 
-  add(run: NewRun, stored: Waiting['stored'], refused: Waiting['refused']): void {
-    this.#gathered.push({ run, stored, refused })
-    if (this.#isWriting) return
-    this.#isWriting = true
-    void SOON.then(() => this.#write())
+  add(run: NewRun): Promise<EnqueuedTask> {
+    return new Promise((stored, refused) => {
+      this.#gathered.push({ run, stored, refused })
+      if (this.#isWriting) return
+      this.#isWriting = true
+      void SOON.then(() => (this.#params.queueSwitch.isPrepared ? this.#write() : this.#prepare()))
+    })
+  }
+
+  async #prepare(): Promise<void> {
+    try {
+      await this.#params.queueSwitch.prepared()
+      // It may have been stopped meanwhile.
+      this.#params.queueSwitch.requireOpen()
+    } catch (error) {
+      for (const { refused } of this.#gathered.splice(0)) refused(error)
+    }
+    this.#write()
   }
 
   #write(): void {
@@ -50,9 +71,10 @@ export class Enqueueing {
   }
 
   #store(list: readonly Waiting[], next: () => void): void {
-    this.#instance.enqueue(list.map(({ run }) => run)).then(
+    this.#params.instance.enqueue(list.map(({ run }) => run)).then(
       (answers) => {
-        for (const [index, { run, created }] of answers.entries()) list[index]?.stored(run, created)
+        for (const [index, { run, created }] of answers.entries())
+          list[index]?.stored(this.#params.toEnqueued(run, created))
         next()
       },
       (error: unknown) => {
