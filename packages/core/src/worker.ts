@@ -283,13 +283,14 @@ export class Worker {
       if (this.#state !== 'running' || !this.#housekeeping.mayClaim) break
       try {
         const { admission } = this.#engine
-        const admitted = admission.next(free, line)
-        opensAt = admitted.opensAt
-        const { runs, sentAt, opensInMs } = await this.#claimer.claim(admitted, this.#holdsSuspect())
+        const admit = () => admission.next(free, line)
+        opensAt = admit().opensAt
+        const wanted = { admit, free, holdsSuspect: this.#holdsSuspect() }
+        const { runs, sentAt, isAll, opensInMs } = await this.#claimer.claim(wanted)
         this.#claimFailures = 0
         for (const run of runs) this.#begin(run, sentAt)
         if (line !== null && opensInMs > 0) opensAt = admission.opensIn(line, opensInMs)
-        if (runs.length < admitted.limit) break
+        if (isAll) break
       } catch (error) {
         this.#claimFailures += 1
         this.#housekeeping.noteOutage()
