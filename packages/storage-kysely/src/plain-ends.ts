@@ -82,11 +82,16 @@ function endStatement(context: SqlContext) {
       commitNo: field(4, 'integer'),
     })
     const isUsual = sql`r.cancel_requested_at is null and r.parent_run_id is null and r.also_awaited_by is null`
-    // In this order SQLite looks each of them up by its id; it would go through all that are running otherwise.
-    return sql`with held as materialized (
-        select r.id as held_id from ${dialect.rowsOf(p('ends'))} as e cross join ${tables.runs} as r
-        where ${and(fence, isUsual)} ${dialect.unlessLocked})
-      update ${tables.runs} as r set ${changes(context)} where r.id in (select held_id from held) returning ${ANSWER}`
+    const ends = sql`${dialect.rowsOf(p('ends'))} as e`
+    // Each is looked up by its id: either database would rather go through all that are running for each of them.
+    const found =
+      dialect.name === 'sqlite'
+        ? sql`${ends} cross join ${tables.runs} as r`
+        : sql`${ends} cross join lateral (
+          select r.* from ${tables.runs} as r where r.id = ${field(0, 'text')} ${dialect.unlessLocked} offset 0) as r`
+    return sql`with held as materialized (select r.id as held_id from ${found} where ${and(fence, isUsual)})
+      update ${tables.runs} as r set ${changes(context)}
+      where ${dialect.isAmong(sql`r.id`, sql`select held_id from held`)} returning ${ANSWER}`
   })
 }
 

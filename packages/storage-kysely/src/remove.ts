@@ -52,9 +52,9 @@ export function createPurge(context: SqlContext): Purge {
   // Both lists are gone through once, not once for each run.
   const remove = removeStatements<'runs'>(
     context,
-    (p) => sql`r.id in (select ${seenId} from ${seen(p)} as seen)
+    (p) => sql`${dialect.isAmong(sql`r.id`, sql`select ${seenId} from ${seen(p)} as seen`)}
       and ${fences['remove.status']()} and ${fences['purge.unneeded'](awaiterOf(context))}
-      and ${fences['purge.unchanged'](sql`select ${seenId}, ${seenVersion} from ${seen(p)} as seen`)}`,
+      and ${fences['purge.unchanged'](sql`select ${seenId} || '/' || ${seenVersion} from ${seen(p)} as seen`, dialect)}`,
     sql`id`,
   )
 
