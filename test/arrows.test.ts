@@ -46,7 +46,7 @@ const FIXTURES: readonly Fixture[] = [
   ...allowed(CORE, 'ulidx', './errors', '../lifecycle'),
   ...forbidden(CORE, 'node:fs', 'fs', 'kysely', 'zod', 'vitest', '@coji/durably-plugins', '@coji/durably'),
   ...forbidden(`${CORE}/testing`, 'node:fs', 'vitest', '../../../plugins/src/index'),
-  ...allowed(`${CORE}/queue`, '../index', './task'),
+  ...allowed(`${CORE}/queue`, '../index', '../task-engine', './task'),
   ...forbidden(`${CORE}/queue`, '../engine', '../memory/memory-storage', 'ulidx', 'node:fs'),
   ...allowed(SQL, '@coji/durably-core', 'kysely', './fences'),
   ...allowed(

@@ -590,3 +590,31 @@ describe('limits that make no sense', () => {
     expect(hall.begun).toEqual(['a1'])
   })
 })
+
+describe('a job with little room', () => {
+  it('makes claims smaller only while runs of it wait', async () => {
+    const counted = countCalls(bench.storage)
+    const limits: number[] = []
+    const storage = wrapStorage(counted.storage, (_operation, call) => call())
+    const claiming: Storage = {
+      ...storage,
+      claim(params) {
+        limits.push(params.limit)
+        return storage.claim(params)
+      },
+    }
+    const hall = new Hall({ storage: claiming, concurrency: 50 })
+    const narrow = hall.quick('narrow', { concurrency: 1 })
+    const others = hall.quick('other', {})
+    await enter(others, 'a', 100)
+    hall.durably.start()
+    await settled()
+    expect(hall.begun).toHaveLength(100)
+    expect(limits.slice(0, 2)).toEqual([50, 50])
+    limits.length = 0
+    await enter(narrow, 'b', 3)
+    await settled()
+    expect(hall.begun).toHaveLength(103)
+    expect(limits).toContain(1)
+  })
+})

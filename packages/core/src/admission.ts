@@ -19,6 +19,8 @@ export interface Admitted {
   readonly opensAt: number
   /** Those that the database sees to. */
   readonly limits: JobLimits | null
+  /** What may be asked for as long as no run of those waits whose limits make the claim smaller. */
+  readonly wide: { readonly jobs: readonly string[]; readonly without: readonly string[] } | null
 }
 
 /** What a worker may begin, by when. */
@@ -76,6 +78,8 @@ export class Admission {
   next(free: number, line: ClaimLine): Admitted {
     const now = this.#clock.monotonic()
     const jobs: string[] = []
+    const others: string[] = []
+    const narrow: string[] = []
     let limit = free
     let opensAt = Number.POSITIVE_INFINITY
     for (const job of this.#jobs.values()) {
@@ -83,10 +87,13 @@ export class Admission {
       const room = this.#roomOf(job, now)
       if (room > 0) {
         jobs.push(job.name)
+        const alike = room < free ? narrow : others
+        alike.push(job.name)
         limit = Math.min(limit, room)
       } else opensAt = Math.min(opensAt, this.#opensAt(job, now) ?? opensAt)
     }
-    return { jobs, limit, opensAt, limits: line === null ? null : limitsOf(line) }
+    const wide = narrow.length > 0 && others.length > 0 ? { jobs: others, without: narrow } : null
+    return { jobs, limit, opensAt, limits: line === null ? null : limitsOf(line), wide }
   }
 
   /** Jobs that have room here. */

@@ -7,11 +7,22 @@ export interface Claimed {
   readonly runs: readonly RunRecord[]
   /** When the claim was sent, by the worker's own clock: the leases count from there. */
   readonly sentAt: number
+  /** No more was due. */
+  readonly isAll: boolean
   /** Until a limit in the database may leave room for more; 0 when no time is known. */
   readonly opensInMs: number
 }
 
-const NOTHING: Claimed = { runs: [], sentAt: 0, opensInMs: 0 }
+/** What a worker has room for. */
+interface Wanted {
+  /** What it may begin now. */
+  readonly admit: () => Admitted
+  /** So many, if jobs had no limits. */
+  readonly free: number
+  readonly holdsSuspect: boolean
+}
+
+const NOTHING: Claimed = { runs: [], sentAt: 0, isAll: true, opensInMs: 0 }
 
 /** Claims runs for one worker. */
 export class Claimer {
@@ -25,10 +36,13 @@ export class Claimer {
     this.#engine = engine
   }
 
-  claim(admitted: Admitted, holdsSuspect: boolean): Promise<Claimed> {
+  claim({ admit, free, holdsSuspect }: Wanted): Promise<Claimed> {
     return this.#inTurn(async () => {
       const found = await this.#findUnanswered()
-      if (found.runs.length > 0 || admitted.jobs.length === 0) return found
+      if (found.runs.length > 0) return found
+      const now = admit()
+      const admitted = now.wide === null ? now : await this.#widened(now.wide.without, admit, free)
+      if (admitted.jobs.length === 0) return found
       const sentAt = this.#engine.environment.clock.monotonic()
       const params = { ...this.#params(admitted), holdsSuspect }
       this.#unanswered = { params, sentAt }
@@ -38,8 +52,17 @@ export class Claimer {
           ? { runs: await ask(this.#engine, (storage) => storage.claim(params)), opensInMs: 0 }
           : await this.#claimWithin(params, limits)
       this.#unanswered = null
-      return { runs, sentAt, opensInMs }
+      return { runs, sentAt, isAll: runs.length < admitted.limit, opensInMs }
     })
+  }
+
+  /** A claim takes runs in their order, so one job with little room makes it small, but not while none of its runs waits. */
+  async #widened(without: readonly string[], admit: Wanted['admit'], free: number): Promise<Admitted> {
+    const { runInMs } = await ask(this.#engine, (storage) => storage.nextDue(without))
+    // Jobs may have been paused meanwhile.
+    const now = admit()
+    const isWaited = runInMs !== null && runInMs <= 0
+    return isWaited || now.wide === null ? now : { ...now, jobs: now.wide.jobs, limit: free }
   }
 
   #claimWithin(params: ClaimParams, limits: JobLimits): Promise<LimitedClaim> {
@@ -57,7 +80,7 @@ export class Claimer {
     const { params, sentAt } = this.#unanswered
     const runs = await ask(this.#engine, (storage) => storage.claim({ ...params, repeat: true }))
     this.#unanswered = null
-    return { runs, sentAt, opensInMs: 0 }
+    return { runs, sentAt, isAll: false, opensInMs: 0 }
   }
 
   /** A claim whose answer is still on its way must not be taken for one that was lost. */

@@ -197,7 +197,9 @@ export function createProgress(scope: Pick<StepScope, 'engine' | 'run' | 'writer
   }
 }
 
-export function createLogs(scope: Pick<StepScope, 'engine' | 'run' | 'writer'>): StepScope['logFor'] {
+export function createLogs(
+  scope: Pick<StepScope, 'engine' | 'run'> & { readonly writer: Pick<StepScope['writer'], 'log'> },
+): StepScope['logFor'] {
   const { engine, run, writer } = scope
   const { environment } = engine
   function write({ data: given, ...line }: Pick<NewLog, 'stepName' | 'level' | 'message'> & { data: unknown }): void {

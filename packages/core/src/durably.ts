@@ -8,6 +8,7 @@ import type { JobContext } from './context'
 import type { JobDeclaration } from './declare-job'
 import { defineJob, type JobOptions } from './define-job'
 import { announceTrouble, type Engine, type Trouble } from './engine'
+import { connect, type Parts } from './connect'
 import { createEnvironment } from './environment'
 import { ClosedError, InvalidOptionError } from './errors'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
@@ -24,12 +25,12 @@ import { createReporter } from './reporter'
 import type { TriggeredRun } from './run'
 import { createRunReads, type RunReads } from './runs'
 import type { StorableSchema } from './storable'
-import type { RunCommand, RunRecord, Storage } from './storage'
+import type { EnqueueAnswer, NewRun, RunCommand, RunRecord, Storage } from './storage'
 import type { JobRef } from './step-trigger'
 import { createSubscriptions, type RunSubscriptions } from './subscribe'
 import { TailReader } from './tail-reader'
 import { handled } from './open-calls'
-import { TRIGGER_OPTIONS, triggerRuns, type TriggerItem, type TriggerOptions } from './trigger'
+import { newRunOf, toTriggeredRun, TRIGGER_OPTIONS, type TriggerItem, type TriggerOptions } from './trigger'
 import { Takeover } from './takeover'
 import { Waits } from './waits'
 import type { DrainOptions, DrainResult } from './drain'
@@ -139,6 +140,20 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTri
 
 /** Creates an instance on a storage. It does nothing until `migrate()`, `start()` or a trigger. */
 export function createDurably(options: DurablyOptions): Durably {
+  return createInstance(options).durably
+}
+
+/** An instance, and what the task queue needs of it beside. */
+export interface Instance {
+  readonly durably: Durably
+  /** A run as it will be stored, made within this call unless the schema of its job takes its time. */
+  newRun(item: TriggerItem): NewRun | Promise<NewRun>
+  /** Runs made by `newRun`, in no transaction of the caller's. */
+  enqueue(runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
+  trigger(items: readonly TriggerItem[]): Promise<readonly EnqueueAnswer[]>
+}
+
+export function createInstance(options: DurablyOptions): Instance {
   requireDurablyOptions(options)
   const reporter = createReporter(options.logger === undefined ? console : options.logger)
   const engine = createEngine(options, reporter.report)
@@ -151,7 +166,9 @@ export function createDurably(options: DurablyOptions): Durably {
   const isClosed = () => closing !== null
   const migrating = new Migrating()
   const takeover = new Takeover(engine, () => durably.close())
-  const { trigger, disconnect } = connect({ engine, worker, waits, tails, migrating, isClosed })
+  const { enqueue, create, disconnect } = connect({ engine, worker, waits, tails, migrating, isClosed })
+
+  const trigger: Trigger = async (items) => (await create(items)).map(toTriggeredRun)
 
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
@@ -208,7 +225,7 @@ export function createDurably(options: DurablyOptions): Durably {
       return { ...access(tenant), trigger: triggerOf(engine, trigger, { tenant }) }
     },
   }
-  return durably
+  return { durably, newRun: (item) => newRunOf(engine, item), enqueue, trigger: create }
 }
 
 /** The handles, under the keys of the jobs. */
@@ -239,64 +256,6 @@ function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
 function healthOf({ options, admission, trouble }: Engine, worker: Worker): Health {
   const { workerId } = options
   return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), trouble }
-}
-
-const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const
-
-interface Parts {
-  readonly engine: Engine
-  readonly worker: Worker
-  readonly waits: Waits
-  readonly tails: TailReader
-}
-
-interface ConnectParams extends Parts {
-  readonly migrating: Migrating
-  isClosed(): boolean
-}
-
-/** Lets the parts hear of what happens to runs in this process, and through the storage in others. */
-function connect({ engine, worker, waits, tails, migrating, isClosed }: ConnectParams) {
-  const { workerId } = engine.options
-  let triggering = 0
-  /** Something became due while a trigger of our own was under way, which may have been the trigger. */
-  let isDueMeanwhile = false
-  for (const type of ENDING_EVENTS) engine.events.on(type, ({ runId }) => waits.look(runId))
-  const unwatch = engine.storage.watch?.subscribe((hint) => {
-    if (hint.kind === 'run') tails.noteChanged(hint.runId)
-    // Of runs in our own hands our own events tell.
-    if (hint.kind === 'run' && !worker.holds(hint.runId)) waits.look(hint.runId)
-    if (hint.kind === 'cancel' && worker.holds(hint.runId)) worker.lookAt(hint.runId)
-    if (hint.kind !== 'runs' || (hint.workerId ?? workerId) !== workerId) return
-    // A trigger of our own wakes the worker itself, once its event is out.
-    if (triggering === 0 || hint.workerId !== undefined || hint.isFromElsewhere === true) worker.wake()
-    else isDueMeanwhile = true
-  })
-  return {
-    disconnect: () => unwatch?.(),
-    async trigger(items: readonly TriggerItem[]): Promise<TriggeredRun[]> {
-      if (isClosed()) throw new ClosedError()
-      // Nobody has looked at the options yet.
-      const inTransaction = items.some(({ options }) => Object(options).transaction !== undefined)
-      // What migrates may itself wait for the connection that a transaction has.
-      if (migrating.underWay !== null && !inTransaction) await migrating.underWay
-      triggering += 1
-      const runs = await triggerRuns(engine, items)
-        .catch((error: unknown) => {
-          // What became due meanwhile was of others.
-          if (isDueMeanwhile) worker.wake()
-          throw error
-        })
-        .finally(() => {
-          triggering -= 1
-          if (triggering === 0) isDueMeanwhile = false
-        })
-      // What is not committed yet cannot be found.
-      if (inTransaction) return runs
-      worker.wake(items.some(({ options: { delay, runAt } }) => delay !== undefined || runAt !== undefined))
-      return runs
-    },
-  }
 }
 
 interface CloseParams extends Parts {

@@ -154,6 +154,10 @@ type Listener = (event: never) => unknown
 export interface Emitter {
   on<T extends EventType>(type: T, listener: (event: DurablyEvent<T>) => void): () => void
   hears(type: EventType): boolean
+  /** For parts of the engine, which want to know of whom it is and nothing else: they are no listeners. */
+  watch(type: EventType, watcher: (runId: string) => void): void
+  /** As `emit`, of an event that nobody hears: it need not be put together. */
+  pass(type: EventType, runId: string): void
   /** Delivers at once. A listener that throws or rejects disturbs nobody: its error goes to `onListenerError`. */
   emit(event: EventInput, seq?: number): void
 }
@@ -167,7 +171,13 @@ export interface EmitterParams {
 
 export function createEmitter({ clock, outside, onListenerError }: EmitterParams): Emitter {
   const listeners = new Map<EventType, readonly Listener[]>()
+  const watchers = new Map<EventType, ((runId: string) => void)[]>()
   let sequence = 0
+  function pass(type: EventType, runId: string): void {
+    sequence += 1
+    const watching = watchers.get(type)
+    if (watching !== undefined) for (const watcher of watching) watcher(runId)
+  }
   return {
     on(type, listener) {
       if (!EVENT_TYPES.includes(type)) throw new InvalidOptionError(`There is no event "${type}".`)
@@ -183,8 +193,11 @@ export function createEmitter({ clock, outside, onListenerError }: EmitterParams
       }
     },
     hears: (type) => (listeners.get(type)?.length ?? 0) > 0,
+    watch: (type, watcher) => void watchers.set(type, [...(watchers.get(type) ?? []), watcher]),
+    pass,
     emit(input, seq) {
-      sequence += 1
+      if ('runId' in input) pass(input.type, input.runId)
+      else sequence += 1
       const hearing = listeners.get(input.type)
       if (hearing === undefined || hearing.length === 0) return
       const event = Object.assign({}, input, { timestamp: toInstant(clock.now()), sequence })

@@ -20,6 +20,7 @@ import { decodeValue } from './values'
 /** One run in the hands of this worker, from its claim to the commit that ends the hold. */
 export interface Execution {
   readonly runId: string
+  readonly jobName: string
   readonly leaseEpoch: number
   /** Until it has got further than the executions that were lost with their workers. */
   isSuspect(): boolean
@@ -36,7 +37,7 @@ export interface Done {
   readonly restMs: number
 }
 
-const OVER: Done = { isDueLater: false, restMs: 0 }
+export const OVER: Done = { isDueLater: false, restMs: 0 }
 
 export interface ExecutionParams {
   readonly engine: Engine
@@ -118,8 +119,8 @@ export function startExecution(params: ExecutionParams): Execution {
   })
   const own = { interruption, suspension, calls, writer, hold, reached, reach, giveUp }
   const done = untilDone({ engine, line, leases, run, claimedAt, onCleared: params.onCleared, ...own }, held)
-  const { id: runId, leaseEpoch } = run
-  return { runId, leaseEpoch, isSuspect: () => suspect, interrupt: interruption.interrupt, done }
+  const { id: runId, jobName, leaseEpoch } = run
+  return { runId, jobName, leaseEpoch, isSuspect: () => suspect, interrupt: interruption.interrupt, done }
 }
 
 interface Hold {
@@ -214,7 +215,7 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
 }
 
 /** Outcomes with values that the job made: only of those a refusal says something about the job. */
-const OF_THE_JOB: ReadonlySet<Outcome['kind']> = new Set(['complete', 'fail', 'retryLater'])
+export const OF_THE_JOB: ReadonlySet<Outcome['kind']> = new Set(['complete', 'fail', 'retryLater'])
 
 /** Resolves with the refusal of a storage that will never take what the job came to. */
 async function finish({ hold, writer }: RunningExecution, ending: Ending): Promise<StorageError | undefined> {
@@ -231,7 +232,7 @@ function doneWith(outcome: Outcome): Done {
 }
 
 /** From the first start of the run to the claim of this execution, by the clock of the storage. */
-function msBefore({ startedAt, heartbeatAt }: RunRecord): number {
+export function msBefore({ startedAt, heartbeatAt }: RunRecord): number {
   return startedAt === null || heartbeatAt === null ? 0 : Math.max(0, Date.parse(heartbeatAt) - Date.parse(startedAt))
 }
 

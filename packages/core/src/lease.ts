@@ -10,13 +10,16 @@ export interface HeldLease {
   readonly lease: Lease
   readonly claimedAt: number
   /** The storage answered that the lease was lost, or that somebody wants the run cancelled. */
-  readonly onAnswer: (answer: RenewAnswer) => void
+  onAnswer(answer: RenewAnswer): void
   /** Not renewed for so long that someone else may own the run by now. */
-  readonly onOutOfTouch: () => void
+  onOutOfTouch(): void
 }
 
 export interface LeaseKeeper {
   hold(held: HeldLease): { extendedAt(sentAt: number): void; drop(): void }
+  /** As `hold`, for who has nothing but its end to commit. */
+  enter(held: HeldLease, now: number): void
+  leave(held: HeldLease): void
   heldRunIds(): readonly string[]
   /** Renews everything at once; false when the storage did not answer. */
   renew(): Promise<boolean>
@@ -78,11 +81,17 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     return renewing
   }
 
+  function enter(held: HeldLease, now: number): void {
+    all.set(held, held.claimedAt)
+    // The answer to the claim may have come after the lease.
+    if (now - held.claimedAt > patienceMs()) held.onOutOfTouch()
+  }
+
   return {
+    enter,
+    leave: (held) => void all.delete(held),
     hold(held) {
-      all.set(held, held.claimedAt)
-      // The answer to the claim may have come after the lease.
-      if (clock.monotonic() - held.claimedAt > patienceMs()) held.onOutOfTouch()
+      enter(held, clock.monotonic())
       return {
         extendedAt(sentAt) {
           const latest = all.get(held)

@@ -30,7 +30,20 @@ export async function parseWith<Output>(
   value: unknown,
   what: string,
 ): Promise<{ readonly value: Output }> {
-  const result = await schema['~standard'].validate(value)
+  return parsed(await schema['~standard'].validate(value), what)
+}
+
+/** As `parseWith`, within this call unless the schema takes its time: most do not. */
+export function parseNow<Output>(
+  schema: StandardSchema<unknown, Output>,
+  value: unknown,
+  what: string,
+): { readonly value: Output } | Promise<{ readonly value: Output }> {
+  const result = schema['~standard'].validate(value)
+  return result instanceof Promise ? result.then((late) => parsed(late, what)) : parsed(result, what)
+}
+
+function parsed<Output>(result: SchemaResult<Output>, what: string): { readonly value: Output } {
   if (result.issues === undefined) return { value: result.value }
   throw new ValidationError(what, result.issues.map(describeIssue))
 }

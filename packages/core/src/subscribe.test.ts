@@ -404,6 +404,8 @@ describe('giving up', () => {
     const { trigger } = work(() => 1)
     const id = await trigger({}, { delay: 1000 })
     const reader = open({ storage: beforeTail(() => looks++) })
+    // The worker looks once more for the run that it was woken for.
+    await settled()
     const timers = bench.clock.pendingTimers()
     reader.subscribe(id)
     await settled()
@@ -559,6 +561,7 @@ describe('trouble of the storage', () => {
         throw new StorageError('STORAGE_UNAVAILABLE', 'The database is away.')
       }),
     })
+    await settled()
     const timers = bench.clock.pendingTimers()
     const controller = new AbortController()
     const seen = follow(reader.subscribe(id, { signal: controller.signal }))

@@ -9,8 +9,8 @@ import { toRun, type TriggeredRun } from './run'
 import { agreeing } from './key-conflict'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { isSameJson } from './same-json'
-import { parseWith } from './schema'
-import type { EnqueueAnswer, NewRun } from './storage'
+import { parseNow } from './schema'
+import type { EnqueueAnswer, Json, NewRun } from './storage'
 import { decodeValue, encodeValue } from './values'
 
 /** How and when a run may run. */
@@ -50,11 +50,27 @@ export interface TriggerItem {
 }
 
 /** Validates everything, then creates all runs or none. */
-export async function triggerRuns(engine: Engine, items: readonly TriggerItem[]): Promise<TriggeredRun[]> {
+export async function createRuns(engine: Engine, items: readonly TriggerItem[]): Promise<readonly EnqueueAnswer[]> {
   const runs: NewRun[] = []
-  for (const item of items) runs.push(await toNewRun(engine, item))
+  for (const item of items) {
+    const run = newRunOf(engine, item)
+    runs.push(run instanceof Promise ? await run : run)
+  }
   if (runs.length === 0) return []
   const transaction = commonTransaction(items.map(({ options }) => options.transaction))
+  return enqueueRuns(engine, runs, transaction)
+}
+
+export function toTriggeredRun({ run, created }: EnqueueAnswer): TriggeredRun {
+  return Object.assign(toRun(run), { deduplicated: !created })
+}
+
+/** Runs that are checked and encoded already. */
+export async function enqueueRuns(
+  engine: Engine,
+  runs: readonly NewRun[],
+  transaction: object | null,
+): Promise<readonly EnqueueAnswer[]> {
   const answers = await enqueueByValue(runs, (list) =>
     transaction === null ? enqueueSurely(engine, list) : enqueueIn(engine, transaction, list),
   )
@@ -64,40 +80,67 @@ export async function triggerRuns(engine: Engine, items: readonly TriggerItem[])
   // Of a transaction that is not durably's own nobody says when, or whether, it is committed.
   if (transaction === null) announceAll()
   else engine.openTransactions.get(transaction)?.push(announceAll)
-  return answers.map(({ run, created }) => Object.assign(toRun(run), { deduplicated: !created }))
+  return answers
 }
 
 /** Checked and encoded, on its way into the storage. */
-export async function toNewRun(engine: Engine, { job: given, payload, options }: TriggerItem): Promise<NewRun> {
-  refuseBadOptions(options)
+export async function toNewRun(engine: Engine, item: TriggerItem): Promise<NewRun> {
+  return newRunOf(engine, item)
+}
+
+/** As `toNewRun`, within this call unless the schema of the job takes its time. */
+export function newRunOf(engine: Engine, { job: given, payload, options }: TriggerItem): NewRun | Promise<NewRun> {
+  if (options !== DEFAULTS) refuseBadOptions(options)
   // Registered after the caller got what it has of the job.
   const job = engine.jobs.get(given.name) ?? given
   const what = `The payload of job "${job.name}"`
-  const { value } = await parseWith(job.input, payload, what)
+  const input = parseNow(job.input, payload, what)
+  if (input instanceof Promise)
+    return input.then(({ value }) => newRun({ engine, job, payload: encodeValue(value, what), options }))
+  return newRun({ engine, job, payload: encodeValue(input.value, what), options })
+}
+
+interface CheckedItem extends TriggerItem {
+  readonly engine: Engine
+  readonly payload: Json | null
+}
+
+function newRun({ engine, job, payload, options }: CheckedItem): NewRun {
+  const { plugins, environment } = engine
+  const isRecorded = plugins.recordsEvent('run:trigger')
   return {
-    id: engine.environment.createId(),
+    id: environment.createId(),
     tenant: options.tenant ?? '',
     jobName: job.name,
     jobVersion: job.version,
-    payload: encodeValue(value, what),
-    labels: options.labels ?? {},
+    payload,
+    labels: options.labels ?? NO_LABELS,
     idempotencyKey: options.idempotencyKey ?? null,
     onConflict: options.onConflict ?? 'return',
     concurrencyKey: options.concurrencyKey ?? null,
     concurrencyLimit: options.concurrencyLimit ?? 1,
     holdKeyWhileWaiting: options.holdKeyWhileWaiting ?? false,
     priority: options.priority ?? 0,
-    start:
-      options.runAt === undefined
-        ? { afterMs: options.delay ?? 0 }
-        : { at: toInstant(new Date(options.runAt).getTime()) },
+    start: startIn(options),
     timeoutMs: job.timeoutMs,
     parentRunId: null,
     scheduleId: null,
     scheduledFor: null,
-    events: recorded(engine, { type: 'run:trigger', runId: '', jobName: job.name, payload: null }),
+    events: isRecorded ? recorded(engine, { type: 'run:trigger', runId: '', jobName: job.name, payload: null }) : NONE,
   }
 }
+
+const NONE: readonly never[] = Object.freeze([])
+const AT_ONCE: NewRun['start'] = Object.freeze({ afterMs: 0 })
+
+function startIn({ runAt, delay }: TriggerOptions): NewRun['start'] {
+  if (runAt !== undefined) return { at: toInstant(new Date(runAt).getTime()) }
+  return delay === undefined ? AT_ONCE : { afterMs: delay }
+}
+
+/** For who leaves everything as it is. */
+export const DEFAULTS: TriggerOptions = Object.freeze({})
+const NO_LABELS = Object.freeze({})
 
 const MAX_LABELS = 32
 
@@ -204,8 +247,11 @@ async function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<r
 function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRun): void {
   const ids = { runId: run.id, jobName: run.jobName }
   if (created) {
-    const payload = isWatched(engine, 'run:trigger') ? decodeValue(run.payload) : undefined
-    const event: EventInput = { type: 'run:trigger', ...ids, payload }
+    if (!isWatched(engine, 'run:trigger')) {
+      engine.events.pass('run:trigger', run.id)
+      return
+    }
+    const event: EventInput = { type: 'run:trigger', ...ids, payload: decodeValue(run.payload) }
     engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
     return
   }

@@ -62,7 +62,11 @@ export class Waits {
 
   /** Somebody in this process knows that the run changed. */
   look(runId: string): void {
-    if (this.#waiting.has(runId)) void this.#check([runId])
+    if (this.isFor(runId)) this.#engine.bodyScope.outside(() => void this.#check([runId]))
+  }
+
+  isFor(runId: string): boolean {
+    return this.#waiting.has(runId)
   }
 
   close(error: Error): void {

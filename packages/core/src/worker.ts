@@ -1,16 +1,19 @@
 import type { ClaimLine } from './admission'
 import { Claimer } from './claim'
 import { CommitLine } from './commits'
-import { DRAIN_OPTIONS, Turns, type DrainOptions, type DrainResult } from './drain'
+import { DRAIN_OPTIONS, Turns, type Budget, type DrainOptions, type DrainResult } from './drain'
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { toInstant } from './environment'
 import { refuseBadDuration } from './option-values'
-import { startExecution, type Execution } from './execution'
+import { startExecution, type Done, type Execution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
 import { refuseUnknownOptions } from './known-options'
 import { requireStopOptions, type StopOptions } from './stop-options'
 import { createLeaseKeeper } from './lease'
+import { PlainEnds } from './plain-ends'
+import { PlainExecution } from './plain-execution'
+import { plainBodyOf } from './plain-job'
 import { recoverRuns } from './recovery'
 import { LONGEST_REST_MS, Rests } from './rests'
 import type { NextDue, RunRecord } from './storage'
@@ -18,16 +21,11 @@ import type { NextDue, RunRecord } from './storage'
 /** What a worker is doing. */
 export type WorkerState = 'stopped' | 'running' | 'stopping'
 
-interface Budget {
-  isOver: boolean
-  /** What was in flight when it was over. */
-  remaining: readonly Execution[]
-}
-
 /** Fills its slots with runs, one claim at a time, and keeps what it holds alive. */
 export class Worker {
   readonly #engine: Engine
   readonly #line: CommitLine
+  readonly #plainEnds: PlainEnds
   readonly #leases
   readonly #claimer: Claimer
   readonly #housekeeping: Housekeeping
@@ -56,6 +54,7 @@ export class Worker {
   constructor(engine: Engine) {
     this.#engine = engine
     this.#line = new CommitLine(engine)
+    this.#plainEnds = new PlainEnds(engine, this.#line)
     this.#rests = new Rests(engine.environment.clock)
     this.#turns = new Turns(engine.environment.clock)
     this.#leases = createLeaseKeeper(engine)
@@ -140,7 +139,8 @@ export class Worker {
   }
 
   holds(runId: string): boolean {
-    return this.activeRuns().includes(runId)
+    for (const execution of this.#executions) if (execution.runId === runId) return true
+    return false
   }
 
   /** `asked` is the run as the command left it: a retry may have begun another execution since. */
@@ -153,6 +153,7 @@ export class Worker {
   /** Nothing is sent to the storage any more. */
   close(): void {
     this.#line.close()
+    this.#plainEnds.close()
   }
 
   /** Runs what is due, and what that leads to, then returns. Calls that overlap share the worker. */
@@ -282,13 +283,14 @@ export class Worker {
       if (this.#state !== 'running' || !this.#housekeeping.mayClaim) break
       try {
         const { admission } = this.#engine
-        const admitted = admission.next(free, line)
-        opensAt = admitted.opensAt
-        const { runs, sentAt, opensInMs } = await this.#claimer.claim(admitted, this.#holdsSuspect())
+        const admit = () => admission.next(free, line)
+        opensAt = admit().opensAt
+        const wanted = { admit, free, holdsSuspect: this.#holdsSuspect() }
+        const { runs, sentAt, isAll, opensInMs } = await this.#claimer.claim(wanted)
         this.#claimFailures = 0
         for (const run of runs) this.#begin(run, sentAt)
         if (line !== null && opensInMs > 0) opensAt = admission.opensIn(line, opensInMs)
-        if (runs.length < admitted.limit) break
+        if (isAll) break
       } catch (error) {
         this.#claimFailures += 1
         this.#housekeeping.noteOutage()
@@ -336,26 +338,35 @@ export class Worker {
   }
 
   #begin(run: RunRecord, claimedAt: number): void {
-    const execution = startExecution({
-      engine: this.#engine,
-      line: this.#line,
-      leases: this.#leases,
-      run,
-      claimedAt,
-      // The next one may be waiting for its turn.
-      onCleared: () => this.wake(),
-    })
+    const [engine, leases] = [this.#engine, this.#leases]
+    const body = plainBodyOf(engine.jobs.get(run.jobName))
+    if (body !== undefined) {
+      const ends = this.#plainEnds
+      const plain = new PlainExecution({ engine, leases, ends, run, claimedAt, body, onDone: this.#onDone })
+      this.#note(plain)
+      plain.begin()
+      return
+    }
+    // The next one may be waiting for its turn.
+    const onCleared = () => this.wake()
+    const execution = startExecution({ engine, line: this.#line, leases, run, claimedAt, onCleared })
+    this.#note(execution)
+    void execution.done.then((done) => this.#onDone(execution, done))
+  }
+
+  #note(execution: Execution): void {
     this.#executions.add(execution)
-    this.#engine.admission.begin(run.jobName)
+    this.#engine.admission.begin(execution.jobName)
     this.#begun += 1
     if (this.#state !== 'running') execution.interrupt('shutdown', 0)
-    void execution.done.then(({ isDueLater, restMs }) => {
-      this.#rests.note(restMs)
-      this.#executions.delete(execution)
-      this.#engine.admission.end(run.jobName)
-      this.wake(isDueLater)
-      this.#turns.take()
-    })
+  }
+
+  readonly #onDone = (execution: Execution, { isDueLater, restMs }: Done) => {
+    this.#rests.note(restMs)
+    this.#executions.delete(execution)
+    this.#engine.admission.end(execution.jobName)
+    this.wake(isDueLater)
+    this.#turns.take()
   }
 
   #holdsSuspect(): boolean {

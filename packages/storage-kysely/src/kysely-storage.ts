@@ -29,6 +29,7 @@ import { channelOf, HintRelay, notifyDue } from './hints'
 import { createLimits, type Limits } from './limits'
 import { createLogs } from './logs'
 import { migrate } from './migrate'
+import { withPlainEnds } from './plain-ends'
 import { createReads } from './reads'
 import { createRecover } from './recover'
 import { createPurge } from './remove'
@@ -179,10 +180,8 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   const commits = createCommit(context, enqueuer.findConflict)
   const limits = createLimits(context)
   const { claim, claimWithin } = createClaim(context, limits, watchers)
-  const renew = createRenew(context)
   const recover = createRecover(context, monotonic)
-  const command = createCommand(context, reads)
-  const purge = createPurge(context)
+  const [renew, command, purge] = [createRenew(context), createCommand(context, reads), createPurge(context)]
   const signals = createSignals(context, executor, reads)
   const events = createEvents(context, executor)
   const told = tellers(watchers)
@@ -192,6 +191,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     if (looking !== undefined) await looking
     return write()
   }
+  const commit = withPlainEnds(context, commits)
   return {
     migrate: () => gate.noting(migrate(context, executor)),
     checkSchema: () => gate.look(executor),
@@ -203,7 +203,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     },
     claim: async (params) =>
       told.changed(await passed(() => claim(executor, params)), (runs) => runs.map(({ id }) => id)),
-    commit: async (list) => told.left(await commits.commit(executor, list), list),
+    commit: async (list) => told.left(await commit(executor, list), list),
     renew: (leases, leaseMs) => renew(executor, leases, leaseMs),
     recover: async (params) =>
       told.due(await passed(() => recover(executor, params)), (runs) => runs.map(({ id }) => id)),

@@ -7,7 +7,7 @@ import type { RunChange } from './run-table'
 
 export function claim(memory: Memory, params: ClaimParams): RunRecord[] {
   if (params.repeat === true) return claimedBefore(memory, params.claimToken)
-  const jobs = unpaused(memory, params.jobs)
+  const jobs = new Set(unpaused(memory, params.jobs))
   const claimed: RunRecord[] = []
   while (claimed.length < params.limit) {
     const takesSuspect = !params.holdsSuspect && !claimed.some(isSuspect)

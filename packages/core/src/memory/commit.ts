@@ -41,10 +41,12 @@ function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
     entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
   }
   const left = one.outcome === null ? stay(memory, entry, one) : departure(memory, entry, one.outcome)
-  return memory.table.change(entry, Object.assign(progressOf(memory, record, one), left.change), [
-    ...one.events,
-    ...left.events,
-  ])
+  const change = Object.assign(progressOf(memory, record, one), left.change)
+  return memory.table.change(entry, change, together(one.events, left.events))
+}
+
+function together<T>(some: readonly T[], more: readonly T[]): readonly T[] {
+  return some.length === 0 ? more : [...some, ...more]
 }
 
 function writeStep(memory: Memory, entry: RunEntry, step: StepWrite): void {
@@ -76,7 +78,10 @@ function stay({ clock }: Memory, entry: RunEntry, { leaseMs }: RunCommit) {
   return { change: { leaseUntil }, events: [] }
 }
 
-function childIds(entry: RunEntry, steps: readonly StepWrite[]): string[] {
+const NO_CHILDREN: readonly string[] = Object.freeze([])
+
+function childIds(entry: RunEntry, steps: readonly StepWrite[]): readonly string[] {
+  if (steps.length === 0) return NO_CHILDREN
   return steps.flatMap(({ id, child }) => {
     if (child === null) return []
     const output = entry.steps.get(id)?.output ?? null
@@ -84,6 +89,9 @@ function childIds(entry: RunEntry, steps: readonly StepWrite[]): string[] {
   })
 }
 
-function kept({ status, lastEventSequence, wakes, cancelRequestedAt }: RunRecord, children: string[]): CommitAnswer {
+function kept(
+  { status, lastEventSequence, wakes, cancelRequestedAt }: RunRecord,
+  children: readonly string[],
+): CommitAnswer {
   return { kept: true, status, seq: lastEventSequence, wakes, cancelRequested: cancelRequestedAt !== null, children }
 }

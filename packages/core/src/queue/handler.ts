@@ -4,7 +4,6 @@ import {
   InvalidOptionError,
   refuseMisspelledOptions,
   refuseUnknownOptions,
-  type JobContext,
   type JobDeclaration,
   type JobDefinition,
   type JobOptions,
@@ -14,6 +13,7 @@ import {
   type StorableSchema,
   type StepLog,
 } from '../index'
+import { asPlain, type PlainAttempt } from '../task-engine'
 import { requireTaskRetry } from './options'
 import { jobNameOf } from './task'
 
@@ -75,10 +75,12 @@ export interface ResolveHandlerParams {
   readonly handler: TaskHandler
   /** The policy of the queue. */
   readonly retry: RetryPolicy
-  readonly perform: (handler: ResolvedHandler, ctx: JobContext, payload: unknown) => Promise<void>
+  readonly perform: (handler: ResolvedHandler, attempt: PlainAttempt, payload: unknown) => unknown
+  /** A task of it is done, and that is stored. */
+  readonly succeeded: (taskId: string) => void
 }
 
-export function resolveHandler({ handler, retry: ofQueue, perform }: ResolveHandlerParams): ResolvedHandler {
+export function resolveHandler({ handler, retry: ofQueue, perform, succeeded }: ResolveHandlerParams): ResolvedHandler {
   const { taskType, schema = ANYTHING, timeout, concurrency, rateLimit, scope } = requireHandler(handler)
   const retry = handler.retry === undefined ? ofQueue : requireTaskRetry(handler.retry, `The handler of "${taskType}"`)
   const job = defineJob(
@@ -90,14 +92,15 @@ export function resolveHandler({ handler, retry: ofQueue, perform }: ResolveHand
       rateLimit,
       scope,
     },
-    (ctx, payload) => perform(resolved, ctx, payload),
+    () => {},
   )
+  const begin = (attempt: PlainAttempt, payload: unknown) => perform(resolved, attempt, payload)
   const resolved: ResolvedHandler = {
     taskType,
     timeoutMs: timeout ?? null,
     maxAttempts: retry.maxAttempts,
     execute: (payload, ctx) => handler.execute(payload, ctx),
-    job,
+    job: asPlain(job, { begin, succeeded }),
   }
   return resolved
 }

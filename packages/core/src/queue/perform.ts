@@ -1,34 +1,49 @@
-import { TimeoutError, type Clock, type JobContext } from '../index'
+import { TimeoutError, type Clock } from '../index'
+import type { PlainAttempt } from '../task-engine'
 import type { ResolvedHandler, TaskContext } from './handler'
 
 export interface PerformParams {
   readonly handler: ResolvedHandler
-  readonly ctx: JobContext
+  readonly attempt: PlainAttempt
   readonly payload: unknown
   readonly clock: Clock
 }
 
 /** One attempt. It is over when the handler has settled or its time is up; one that goes on is not heard any more. */
-export async function perform({ handler, ctx, payload, clock }: PerformParams): Promise<void> {
-  const { taskType, maxAttempts, timeoutMs } = handler
-  const about = { taskId: ctx.runId, taskType, attempt: ctx.tries, maxAttempts, log: ctx.log }
-  if (timeoutMs === null) {
-    const taskContext: TaskContext = {
-      ...about,
-      get signal() {
-        return ctx.signal
-      },
-    }
-    await handler.execute(payload, taskContext)
-    return
-  }
-  const limit = limitTime({ timeoutMs, taskType, signal: ctx.signal, clock })
+export function perform({ handler, attempt, payload, clock }: PerformParams): unknown {
+  const { taskType, timeoutMs } = handler
+  if (timeoutMs === null) return handler.execute(payload, new AttemptContext(handler, attempt, null))
+  const limit = limitTime({ timeoutMs, taskType, signal: attempt.signal, clock })
+  const context = new AttemptContext(handler, attempt, limit.signal)
   // A handler that throws at once is one that rejects.
-  const settled = (async () => void (await handler.execute(payload, { ...about, signal: limit.signal })))()
-  try {
-    await Promise.race([settled, limit.reached])
-  } finally {
-    limit.callOff()
+  const settled = (async () => void (await handler.execute(payload, context)))()
+  return Promise.race([settled, limit.reached]).finally(limit.callOff)
+}
+
+/** Signal and log are made for who asks for them: most handlers do not. */
+class AttemptContext implements TaskContext {
+  readonly taskId: string
+  readonly taskType: string
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly #attempt: PlainAttempt
+  readonly #signal: AbortSignal | null
+
+  constructor({ taskType, maxAttempts }: ResolvedHandler, attempt: PlainAttempt, signal: AbortSignal | null) {
+    this.taskId = attempt.runId
+    this.taskType = taskType
+    this.attempt = attempt.tries
+    this.maxAttempts = maxAttempts
+    this.#attempt = attempt
+    this.#signal = signal
+  }
+
+  get signal(): AbortSignal {
+    return this.#signal ?? this.#attempt.signal
+  }
+
+  get log(): TaskContext['log'] {
+    return this.#attempt.log
   }
 }
 

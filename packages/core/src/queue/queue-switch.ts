@@ -15,6 +15,7 @@ export class QueueSwitch {
   readonly #params: QueueSwitchParams
   #state: 'new' | 'started' | 'stopping' | 'stopped' | 'closed' = 'new'
   #prepared: Promise<void> | null = null
+  #isPrepared = false
   #callOffTry: () => void = () => {}
 
   constructor(params: QueueSwitchParams) {
@@ -23,11 +24,20 @@ export class QueueSwitch {
 
   /** Resolves when the storage has what it needs. Each call tries until one has succeeded. */
   prepared(): Promise<void> {
-    this.#prepared ??= this.#params.durably.migrate().catch((error: unknown) => {
+    this.#prepared ??= this.#prepare().catch((error: unknown) => {
       this.#prepared = null
       throw error
     })
     return this.#prepared
+  }
+
+  get isPrepared(): boolean {
+    return this.#isPrepared
+  }
+
+  async #prepare(): Promise<void> {
+    await this.#params.durably.migrate()
+    this.#isPrepared = true
   }
 
   /** While it stops, a task in progress may still lead to others. */

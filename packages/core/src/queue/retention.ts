@@ -30,8 +30,7 @@ export class Retention {
     const { keep, events } = params
     this.#params = params
     this.#intervalMs = Math.min(MINUTE_MS, Math.max(SECOND_MS, Math.min(keep.succeeded.age, keep.dead.age) / 10))
-    events.on('succeeded', () => this.#noteEnd())
-    events.on('dead', () => this.#noteEnd())
+    events.on('dead', () => this.noteEnd())
   }
 
   start(): void {
@@ -62,7 +61,8 @@ export class Retention {
     })
   }
 
-  #noteEnd(): void {
+  /** A task succeeded or died. */
+  noteEnd(): void {
     this.#endedSince += 1
     if (this.#endedSince >= BATCH) void this.sweep()
   }

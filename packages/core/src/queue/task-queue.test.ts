@@ -126,6 +126,8 @@ describe('a worker that dies', () => {
     dying.register('heavy', heavy)
     dying.start()
     const { id } = await dying.enqueue('heavy', null)
+    // It is claimed after it is stored, not before.
+    await settled()
     first.kill()
     const second = createMortal(bench.storage)
     const mute = wrapStorage(second.storage, (operation, call) => {
