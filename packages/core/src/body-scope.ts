@@ -1,12 +1,27 @@
 import { builtin } from './platform'
+import type { RunRecord } from './records'
+
+/** What is asked of an execution from the code that it runs. */
+export interface OpenExecution {
+  /** Which instance it belongs to. */
+  readonly engine: object
+  readonly run: Pick<RunRecord, 'id' | 'jobName'>
+  readonly calls: { readonly isOver: boolean }
+}
+
+/** Code of a job that is going on: the body of a step, or the job function around it. */
+export interface OpenBody {
+  readonly scope: OpenExecution
+  readonly stepName: string | null
+}
 
 /**
  * Which body of a step the current code runs in. Where the platform follows asynchronous calls (Node, Bun, Deno) the
  * answer is exact; in a browser it is known for the synchronous start of a body only.
  */
-export interface BodyScope<T extends object> {
-  run<R>(body: T, fn: () => R): R
-  current(): T | undefined
+export interface BodyScope {
+  run<R>(body: OpenBody, fn: () => R): R
+  current(): OpenBody | undefined
   /** Work that does not belong to the body that happened to cause it. */
   outside<R>(fn: () => R): R
 }
@@ -21,7 +36,7 @@ type AsyncHooks = { readonly AsyncLocalStorage: new <T>() => AsyncStore<T> }
 /** Node 20 asks each store in use at every promise: one has to do for all instances, and is made for the first body. */
 let shared: AsyncStore<object> | undefined
 
-export function createBodyScope<T extends object>(): BodyScope<T> {
+export function createBodyScope(): BodyScope {
   const hooks = builtin<AsyncHooks>('node:async_hooks')
   if (hooks === undefined) return createSynchronousScope()
   return {
@@ -29,14 +44,14 @@ export function createBodyScope<T extends object>(): BodyScope<T> {
       shared ??= new hooks.AsyncLocalStorage<object>()
       return shared.run(body, fn)
     },
-    current: () => shared?.getStore() as T | undefined,
+    current: () => shared?.getStore() as OpenBody | undefined,
     outside: (fn) => (shared === undefined ? fn() : shared.run(undefined, fn)),
   }
 }
 
-function createSynchronousScope<T extends object>(): BodyScope<T> {
-  let current: T | undefined
-  function within<R>(body: T | undefined, fn: () => R): R {
+function createSynchronousScope(): BodyScope {
+  let current: OpenBody | undefined
+  function within<R>(body: OpenBody | undefined, fn: () => R): R {
     const outer = current
     current = body
     try {

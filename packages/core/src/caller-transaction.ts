@@ -1,10 +1,7 @@
 import type { Engine } from './engine'
 import { ClosedError, InvalidOptionError } from './errors'
-import { capability } from './runs'
-import type { EnqueueAnswer, NewRun } from './storage'
-
-/** What is to be said once a transaction is committed: to the process that began it by `durably.transaction()`. */
-export type OpenTransactions = WeakMap<object, (() => void)[]>
+import { capability } from './storage'
+import type { EnqueueAnswer, NewRun } from './writes'
 
 /** The transaction that all of them ask for, or none of them. */
 export function commonTransaction(asked: readonly unknown[]): object | null {

@@ -1,7 +1,7 @@
 import type { Engine } from './engine'
 import { InvalidOptionError } from './errors'
-import { handled } from './open-calls'
-import type { OpenBody } from './step-scope'
+import { handled } from './guarded'
+import type { OpenBody } from './body-scope'
 
 /** For what waits for the worker: rejects inside of a job that is going on, for which it would wait. */
 export function refuseInside(engine: Engine, call: string): Promise<never> | null {

@@ -1,6 +1,6 @@
-import type { RunStatus } from './lifecycle'
-import type { RateLimit } from './rate-window'
-import type { EventRecord, EventTemplate, Json, LogRecord, RunRecord, Scope, SignalRecord } from './records'
+import type { EventRecord, EventTemplate, LogRecord, RunRecord, Scope, SignalRecord } from './records'
+import type { RunStatus } from './run-status'
+import type { Json } from './same-json'
 import type { ClaimParams } from './storage'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
 
@@ -149,3 +149,11 @@ export interface LimitStorage {
 
 /** Of which job, its limits say. */
 export type LimitedClaimParams = Omit<ClaimParams, 'jobs' | 'repeat'>
+
+/** How many runs of a job a worker may begin in a time. */
+export interface RateLimit {
+  /** Runs begun, in any stretch of `per` milliseconds. */
+  readonly max: number
+  /** Milliseconds. */
+  readonly per: number
+}

@@ -1,7 +1,8 @@
 import type { Admitted } from './admission'
-import { ask, recorded, type Engine } from './engine'
-import { capability } from './runs'
-import type { ClaimParams, JobLimits, LimitedClaim, RunRecord } from './storage'
+import type { JobLimits, LimitedClaim } from './capabilities'
+import { ask, type Engine, recorded } from './engine'
+import type { RunRecord } from './records'
+import { capability, type ClaimParams } from './storage'
 
 export interface Claimed {
   readonly runs: readonly RunRecord[]

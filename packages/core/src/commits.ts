@@ -1,6 +1,6 @@
-import { askThen, reportTrouble, troubleDelayMs, type Engine, type Heard } from './engine'
+import { askThen, type Engine, type Heard, reportTrouble, troubleDelayMs } from './engine'
 import { ClosedError, isRejection, StorageError } from './errors'
-import type { CommitAnswer, RunCommit } from './storage'
+import type { CommitAnswer, RunCommit } from './writes'
 
 /** Of runs that commit together: a longer list, or a larger one, would keep the leases of the others waiting. */
 const LONGEST_LIST = 64

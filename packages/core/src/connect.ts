@@ -1,11 +1,11 @@
 import type { Engine } from './engine'
 import { ClosedError } from './errors'
 import type { Migrating } from './migrating'
-import type { EnqueueAnswer, NewRun } from './storage'
 import type { TailReader } from './tail-reader'
 import { createRuns, enqueueRuns, type TriggerItem } from './trigger'
 import type { Waits } from './waits'
 import type { Worker } from './worker'
+import type { EnqueueAnswer, NewRun } from './writes'
 
 const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const
 

@@ -1,4 +1,5 @@
-import type { EventTemplate, RecoverParams, RunRecord } from './storage'
+import type { EventTemplate, RunRecord } from './records'
+import type { RecoverParams } from './storage'
 
 /**
  * From so many lost workers in a row without progress a run is a suspect: it may be what ends its workers. A worker

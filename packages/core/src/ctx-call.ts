@@ -1,9 +1,9 @@
-import { takeCallSite, type CallSite } from './call-site'
+import { type CallSite, takeCallSite } from './call-site'
 import { DuplicateStepError, InvalidOptionError, NestedStepError } from './errors'
-import { refuseBadText } from './option-values'
 import type { Pass, Settle } from './open-calls'
+import { refuseBadText } from './option-values'
+import type { StepKind } from './records'
 import type { StepScope } from './step-scope'
-import type { StepKind } from './storage'
 
 export interface CtxCall {
   readonly scope: StepScope

@@ -1,16 +1,16 @@
-import { requireJobLimits, type LimitScope } from './admission'
+import type { RateLimit } from './capabilities'
 import type { JobContext } from './context'
 import {
-  DECLARATION_OPTIONS,
-  nameIn,
-  toDeclaration,
   type AnyOutput,
+  DECLARATION_OPTIONS,
   type JobDeclaration,
   type JobDeclarationOptions,
+  nameIn,
+  toDeclaration,
 } from './declare-job'
 import { InvalidOptionError } from './errors'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
-import type { RateLimit } from './rate-window'
+import { type LimitScope, requireJobLimits } from './job-limits'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
 import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StorableSchema } from './storable'
 

@@ -1,8 +1,8 @@
 import { cleanText } from './clean-text'
+import type { ErrorDetail } from './durably-error'
 import { brandOf, setBrand } from './error-brand'
 import { NO_CODE, StepError, ValidationError } from './errors'
 import { ownError } from './own-errors'
-import type { ErrorDetail } from './storage'
 
 const MAX_MESSAGE = 8 * 1024
 const MAX_STACK = 16 * 1024

@@ -15,3 +15,17 @@ export class DurablyError extends Error {
     this.code = code
   }
 }
+
+/** What is recorded of an error beside its message. */
+export interface ErrorDetail {
+  readonly name: string
+  readonly code?: string
+  readonly stack?: string
+  /** The step the error came from, when it came from one. */
+  readonly stepName?: string
+  readonly issues?: readonly { readonly path: string; readonly message: string }[]
+  /** Of an error of a step that is one of durably's own: its class, and what the class has of its own. */
+  readonly own?: { readonly kind: string; readonly fields?: Readonly<Record<string, unknown>> }
+  /** Of an error of a step after which trying again is useless. */
+  readonly permanent?: true
+}

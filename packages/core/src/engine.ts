@@ -1,17 +1,14 @@
 import type { Admission } from './admission'
 import type { BodyScope } from './body-scope'
-import type { OpenTransactions } from './caller-transaction'
 import type { JobDeclaration } from './declare-job'
 import type { JobDefinition } from './define-job'
-import { toInstant, type Environment } from './environment'
 import { describeError } from './describe-error'
-import { StorageError } from './errors'
-import type { Emitter, EventInput, EventType } from './events'
-import { toTemplate } from './events'
-import type { Interruption } from './interruption'
-import type { Plugins } from './plugin'
-import type { OpenBody } from './step-scope'
-import type { EventTemplate, Storage } from './storage'
+import { type Environment, toInstant } from './environment'
+import { type InterruptionReason, StorageError } from './errors'
+import { type Emitter, type EventInput, type EventType, toTemplate } from './events'
+import type { Plugins } from './hooks'
+import type { EventTemplate } from './records'
+import type { Storage } from './storage'
 
 export interface EngineOptions {
   readonly workerId: string
@@ -42,7 +39,7 @@ export interface Engine {
   readonly plugins: Plugins
   readonly events: Emitter
   readonly openTransactions: OpenTransactions
-  readonly bodyScope: BodyScope<OpenBody>
+  readonly bodyScope: BodyScope
   /** Awaited between two pieces of work, so that the rest of the process gets its turn. */
   breathe(): Promise<void> | undefined
   /** Calls `giveUp` after so many milliseconds without an answer; returns how to call it off. */
@@ -120,9 +117,16 @@ export function ask<T>(engine: Engine, call: (storage: Storage) => Promise<T>): 
   return new Promise((answer, fail) => askThen(engine, call, { answer, fail }))
 }
 
+/** What may be told to end while it waits. */
+interface Interruptible {
+  reason(): InterruptionReason | null
+  readonly expired: Promise<void>
+  cause(): unknown
+}
+
 interface PatientCall<T> {
   readonly engine: Engine
-  readonly interruption: Pick<Interruption, 'reason' | 'expired' | 'cause'>
+  readonly interruption: Interruptible
   readonly during: string
   readonly call: (storage: Storage) => Promise<T>
 }
@@ -147,3 +151,9 @@ export function troubleDelayMs(engine: Engine, tries: number): number {
   const ceiling = Math.min(50 * 2 ** Math.min(tries, 10), 5000)
   return Math.round(ceiling / 2 + (engine.environment.random() * ceiling) / 2)
 }
+
+/** What a worker is doing. */
+export type WorkerState = 'stopped' | 'running' | 'stopping'
+
+/** What is to be said once a transaction is committed: to the process that began it by `durably.transaction()`. */
+export type OpenTransactions = WeakMap<object, (() => void)[]>

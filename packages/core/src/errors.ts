@@ -1,6 +1,5 @@
-import { DurablyError } from './durably-error'
-import type { RunStatus } from './lifecycle'
-import type { ErrorDetail } from './storage'
+import { DurablyError, type ErrorDetail } from './durably-error'
+import type { RunStatus } from './run-status'
 
 export { DurablyError }
 

@@ -1,7 +1,7 @@
-import { toInstant, type Clock } from './environment'
+import { type Clock, toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 import { guarded } from './guarded'
-import type { EventTemplate, Progress, WaitingFor } from './storage'
+import type { EventTemplate, Progress, WaitingFor } from './records'
 
 /** What every event of a run carries. */
 export interface OfRun {

@@ -1,8 +1,7 @@
 import { limitsOf } from './admission'
 import { isSuspect } from './crashes'
-import type { Engine } from './engine'
-import type { RunRecord } from './storage'
-import type { WorkerState } from './worker'
+import type { Engine, WorkerState } from './engine'
+import type { RunRecord } from './records'
 
 /** The worker of this instance. */
 export interface WorkerNow {

@@ -11,3 +11,9 @@ export function guarded(call: () => unknown, onFailure: (error: unknown) => void
 export function onRejection(returned: unknown, onFailure: (error: unknown) => void): void {
   if (returned instanceof Promise) returned.catch(onFailure)
 }
+
+/** What nobody awaits must not end the process when it fails; somebody else is told. */
+export function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
+}

@@ -9,13 +9,32 @@ export type {
   WorkerRecord,
 } from './cluster-storage'
 export type { JobContext } from './context'
-export type { Trouble } from './engine'
-export type { ChildOptions, ChildRun, JobRef } from './step-trigger'
-export type { ChildRuns, TriggerAllOptions } from './step-trigger-all'
-export type { WaitForOptions } from './step-wait'
-export type { ChildResult, WaitAllOptions } from './step-wait-all'
+export type { Trouble, WorkerState } from './engine'
+export type {
+  ChildOptions,
+  ChildRun,
+  JobRef,
+  ChildRuns,
+  TriggerAllOptions,
+  ChildResult,
+  WaitAllOptions,
+} from './children'
+export type {
+  WaitForOptions,
+  RunStepOptions,
+  StepBody,
+  StreamBody,
+  StreamEmit,
+  StreamOptions,
+  StreamTools,
+  StepLog,
+  StepTools,
+  TransactionBody,
+  TransactionOptions,
+  TransactionTools,
+} from './step-options'
 export { declareJob, type JobDeclaration, type JobDeclarationOptions } from './declare-job'
-export type { LimitScope } from './admission'
+export type { LimitScope } from './job-limits'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export {
   CRASH_BACKOFF,
@@ -88,93 +107,75 @@ export { keyConflict } from './key-conflict'
 export { refuseMisspelledOptions, refuseUnknownOptions, type KnownOptions, type OptionNames } from './known-options'
 export type { PauseOptions, Pauses } from './job-pauses'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
-export {
-  ENDED_STATUSES,
-  GUARDS,
-  isEnded,
-  LIFECYCLE,
-  RUN_STATUSES,
-  type EndedStatus,
-  type Guard,
-  type Lifecycle,
-  type RunStatus,
-  type Transition,
-  type TransitionName,
-} from './lifecycle'
+export { ENDED_STATUSES, isEnded, RUN_STATUSES, type EndedStatus, type RunStatus } from './run-status'
+export { GUARDS, LIFECYCLE, type Guard, type Lifecycle, type Transition, type TransitionName } from './lifecycle'
 export { createMemoryStorage, type MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage'
 export type { DurablyOptions } from './options'
-export type { Plugin, RecordedHistory, RunInfo, StepInfo, Uninstall, WorkerSwitch } from './plugin'
-export type { RateLimit } from './rate-window'
+export type { Plugin, Uninstall, WorkerSwitch } from './plugin'
+export type { RecordedHistory, RunInfo, StepInfo } from './hooks'
+export {
+  type RateLimit,
+  type Capability,
+  type EventStorage,
+  type EventTail,
+  type Hint,
+  type JobLimits,
+  type JobLoad,
+  type LimitedClaim,
+  type LimitedClaimParams,
+  type LimitStorage,
+  type LogPlace,
+  type LogStorage,
+  type NewSignal,
+  type SignalAnswer,
+  type SignalStorage,
+  type TransactionStorage,
+  type WatchStorage,
+  MOST_STARTS,
+} from './capabilities'
 export type { Logger } from './reporter'
 export { requireRetryPolicy, type GrowingDelay, type RetryPolicy } from './retry'
 export type { CompletedRun, Run, RunFields, Step, TriggeredRun } from './run'
 export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
 export type { CountFilter, Log, PageOptions, RunFilter, RunReads } from './runs'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './schema'
-export type { RunStepOptions, StepBody } from './step-run'
 export type { NotStorable, Storable, StorableSchema } from './storable'
-export type { StreamBody, StreamEmit, StreamOptions, StreamTools } from './step-stream'
-export type { StepLog, StepTools } from './step-tools'
-export type { TransactionBody, TransactionOptions, TransactionTools } from './step-transaction'
 export type {
-  Capability,
   ClaimParams,
   CommandAnswer,
-  CommitAnswer,
   CountQuery,
-  EnqueueAnswer,
-  ErrorDetail,
-  EventRecord,
-  EventStorage,
-  EventTail,
-  EventTemplate,
-  Hint,
-  Instant,
-  JobLimits,
-  JobLoad,
-  Json,
-  Lease,
-  Leaving,
-  Suspend,
-  LimitedClaim,
-  LimitedClaimParams,
-  LimitStorage,
-  LogPlace,
-  LogRecord,
-  LogStorage,
-  NewLog,
-  NewRun,
-  NewSignal,
   NextDue,
-  Outcome,
-  Progress,
   PurgeParams,
   RecoverParams,
   RenewAnswer,
   RunCommand,
-  RunCommit,
   RunCursor,
   RunQuery,
+  StatusCounts,
+  Storage,
+} from './storage'
+export type { CommitAnswer, EnqueueAnswer, Leaving, Suspend, NewRun, Outcome, RunCommit, StepWrite } from './writes'
+export type { ErrorDetail } from './durably-error'
+export type {
+  EventRecord,
+  EventTemplate,
+  Instant,
+  Lease,
+  LogRecord,
+  NewLog,
+  Progress,
   RunRecord,
   Scope,
-  SignalAnswer,
   SignalRecord,
-  SignalStorage,
-  StatusCounts,
   StepKind,
   StepRecord,
   StepStatus,
-  StepWrite,
-  Storage,
-  TransactionStorage,
   WaitingFor,
-  WatchStorage,
-} from './storage'
-export { MOST_STARTS } from './storage'
+} from './records'
+export type { Json } from './same-json'
 export type { StoredEvent } from './stored-event'
 export type { EventStream, RunSubscriptions, SubscribeOptions } from './subscribe'
-export type { TriggerOptions } from './trigger'
+export type { TriggerOptions } from './trigger-options'
 export type { WaitOptions } from './waits'
 export type { DrainOptions, DrainResult } from './drain'
 export { requireStopOptions, type StopOptions } from './stop-options'
-export type { WorkerState } from './worker'

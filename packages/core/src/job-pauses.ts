@@ -1,10 +1,9 @@
-import { requireScope, type LimitScope } from './admission'
 import type { JobDefinition } from './define-job'
 import type { Engine } from './engine'
+import { type LimitScope, requireScope } from './job-limits'
 import { noJob } from './known-jobs'
 import { refuseUnknownOptions } from './known-options'
-import { capability } from './runs'
-import type { Worker } from './worker'
+import { capability } from './storage'
 
 /** For whom a job is paused: `worker`, this instance alone, as without it; `database`, everybody. */
 export type PauseOptions<TScope extends LimitScope = LimitScope> = TScope extends 'database'
@@ -30,7 +29,7 @@ export interface Pauses {
   pausedJobs(): Promise<readonly string[]>
 }
 
-export function createPauses(engine: Engine, worker: Pick<Worker, 'wake'>): Pauses {
+export function createPauses(engine: Engine, worker: { wake(): void }): Pauses {
   const change = (call: 'pause' | 'resume', jobName: string, options: PauseOptions = {}) => {
     const name = `${call}Job()`
     refuseUnknownOptions(name, options, { scope: true })

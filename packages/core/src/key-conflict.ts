@@ -1,6 +1,7 @@
 import { ConflictError } from './errors'
-import { isSameJson } from './same-json'
-import type { Json, NewRun, RunRecord } from './storage'
+import type { RunRecord } from './records'
+import { isSameJson, type Json } from './same-json'
+import type { NewRun } from './writes'
 
 /** What the holder of the key was triggered with: not for everybody who prints the error. */
 const payloads = new WeakMap<ConflictError, Json | null>()

@@ -1,8 +1,8 @@
-import { isDeclaration, namedJob, type JobDeclaration } from './declare-job'
+import { isDeclaration, type JobDeclaration, namedJob } from './declare-job'
 import type { JobDefinition } from './define-job'
 import type { Engine } from './engine'
 import { DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
-import { capability } from './runs'
+import { capability } from './storage'
 
 /** What an instance executes, and what it only triggers and reads. */
 type KnownJobs = Pick<Engine, 'jobs' | 'declared'>

@@ -1,5 +1,6 @@
-import { ask, reportTrouble, type Engine } from './engine'
-import type { Lease, RenewAnswer } from './storage'
+import { ask, type Engine, reportTrouble } from './engine'
+import type { Lease } from './records'
+import type { RenewAnswer } from './storage'
 
 /**
  * A lease makes one worker the only one that may commit for a run. The storage decides who holds it; what is kept here

@@ -1,6 +1,8 @@
+import type { SignalStorage } from './capabilities'
 import { askPatiently, type Engine } from './engine'
 import type { Interruption } from './interruption'
-import type { RunRecord, SignalRecord, SignalStorage, Storage } from './storage'
+import type { RunRecord, SignalRecord } from './records'
+import type { Storage } from './storage'
 
 /** How many runs one read asks for. */
 const RUNS_TOGETHER = 500

@@ -1,7 +1,8 @@
 import type { CallSite } from './call-site'
-import { turnOf, type Clock } from './environment'
+import { type Clock, turnOf } from './environment'
+import { handled } from './guarded'
 import { GRACE_MS, type Interruption } from './interruption'
-import type { StepKind } from './storage'
+import type { StepKind } from './records'
 
 /** One pass through the job function: its names in their order. A plugin may ask for another. */
 export interface Pass {
@@ -291,10 +292,4 @@ export class OpenCalls {
       this.#reject()
     })
   }
-}
-
-/** What nobody awaits must not end the process when it fails; somebody else is told. */
-export function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {})
-  return promise
 }

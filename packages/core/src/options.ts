@@ -1,8 +1,8 @@
 import type { EngineOptions } from './engine'
 import type { Environment } from './environment'
 import { InvalidOptionError } from './errors'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
 import { refuseBadText } from './option-values'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
 import type { Logger } from './reporter'
 import type { Storage } from './storage'
 

@@ -1,13 +1,15 @@
-import { isWatched, recorded, type Engine } from './engine'
 import { describeError } from './describe-error'
-import { ParkedError, TimeoutError, type InterruptionReason } from './errors'
+import { type Engine, isWatched, recorded } from './engine'
+import { type InterruptionReason, ParkedError, TimeoutError } from './errors'
 import type { EventInput } from './events'
+import type { RunRecord } from './records'
 import { restAfter } from './rests'
-import { retryDelayMs, triesOf, type FailedTry } from './retry'
+import { type FailedTry, retryDelayMs, triesOf } from './retry'
+import type { Json } from './same-json'
 import { parseWith } from './schema'
-import type { CommitAnswer, Json, Outcome, RunRecord } from './storage'
 import type { Suspended } from './suspension'
 import { decodeValue, encodeValue } from './values'
+import type { CommitAnswer, Outcome } from './writes'
 
 /** How the job function ended, seen from outside. */
 export type Conclusion =

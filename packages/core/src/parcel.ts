@@ -1,9 +1,10 @@
 import { CHUNKS_TOGETHER } from './chunk-backlog'
-import { toTemplate, type EventInput } from './events'
 import type { StorageError } from './errors'
-import type { RunStatus } from './lifecycle'
-import type { CommitAnswer, EventTemplate, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from './storage'
+import { type EventInput, toTemplate } from './events'
+import type { EventTemplate, NewLog, Progress } from './records'
+import type { RunStatus } from './run-status'
 import { toLogTemplate } from './stored-logs'
+import type { CommitAnswer, NewRun, Outcome, RunCommit, StepWrite } from './writes'
 
 /** What one commit takes at most: a longer one would hold up everybody else who writes. */
 export const MAX_PIECES = 1000

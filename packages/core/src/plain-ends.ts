@@ -1,6 +1,6 @@
 import type { CommitLine } from './commits'
 import { askThen, type Engine, type Heard } from './engine'
-import type { CommitAnswer, RunCommit } from './storage'
+import type { CommitAnswer, RunCommit } from './writes'
 
 /** Of which storages make one statement: small ones, since plain jobs have no output. */
 const LONGEST_LIST = 500

@@ -1,18 +1,20 @@
-import { createLogs } from './context'
 import { isSuspect } from './crashes'
-import { isWatched, type Engine } from './engine'
-import { isRejection, type InterruptionReason } from './errors'
-import { leaseOf, msBefore, OF_THE_JOB, OVER, type Done, type Execution, type ExecutionParams } from './execution'
+import { createLogs } from './create-context'
+import { type Engine, isWatched } from './engine'
+import { type InterruptionReason, isRejection } from './errors'
+import { type Done, type Execution, type ExecutionParams, leaseOf, msBefore, OF_THE_JOB, OVER } from './execution'
 import { createInterruption, type Interruption } from './interruption'
 import type { HeldLease, LeaseKeeper } from './lease'
 import { conclude, type Conclusion, type Ending } from './outcome'
 import type { PlainEnds } from './plain-ends'
 import type { PlainAttempt, PlainBody } from './plain-job'
+import type { Lease, RunRecord } from './records'
 import { refuseSpent, triesOf } from './retry'
-import type { CommitAnswer, Lease, Outcome, RenewAnswer, RunCommit, RunRecord } from './storage'
-import type { StepScope } from './step-scope'
-import type { StepLog } from './step-tools'
+import type { StepLog } from './step-options'
+import type { OpenExecution } from './body-scope'
+import type { RenewAnswer } from './storage'
 import { decodeValue } from './values'
+import type { CommitAnswer, Outcome, RunCommit } from './writes'
 
 export interface PlainParams extends Pick<ExecutionParams, 'engine' | 'leases' | 'run' | 'claimedAt'> {
   readonly body: PlainBody
@@ -98,8 +100,8 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
     return createLogs({ engine, run, writer: NO_WRITER })(null)
   }
 
-  get scope(): StepScope {
-    return this as unknown as StepScope
+  get scope(): OpenExecution {
+    return this
   }
 
   get done(): Promise<Done> {

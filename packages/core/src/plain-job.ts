@@ -1,5 +1,5 @@
 import type { JobDefinition } from './define-job'
-import type { StepLog } from './step-tools'
+import type { StepLog } from './step-options'
 
 /** An attempt of a plain job, as its function sees it. */
 export interface PlainAttempt {

@@ -1,10 +1,4 @@
-/** How many runs of a job a worker may begin in a time. */
-export interface RateLimit {
-  /** Runs begun, in any stretch of `per` milliseconds. */
-  readonly max: number
-  /** Milliseconds. */
-  readonly per: number
-}
+import type { RateLimit } from './capabilities'
 
 /** Below this, what is forgotten is not worth moving the rest for. */
 const WORTH_MOVING = 64

@@ -1,10 +1,9 @@
-import type { RunStatus } from './lifecycle'
+import type { ErrorDetail } from './durably-error'
+import type { RunStatus } from './run-status'
+import type { Json } from './same-json'
 
 /** An instant as `2026-01-31T09:00:00.000Z`: fixed width, so that text order is time order. */
 export type Instant = string
-
-/** JSON text. */
-export type Json = string
 
 /** What makes a write on behalf of a run legitimate. Epoch and token are new at each claim. */
 export interface Lease {
@@ -19,20 +18,6 @@ export interface Progress {
   readonly current: number
   readonly total?: number
   readonly message?: string
-}
-
-/** What is recorded of an error beside its message. */
-export interface ErrorDetail {
-  readonly name: string
-  readonly code?: string
-  readonly stack?: string
-  /** The step the error came from, when it came from one. */
-  readonly stepName?: string
-  readonly issues?: readonly { readonly path: string; readonly message: string }[]
-  /** Of an error of a step that is one of durably's own: its class, and what the class has of its own. */
-  readonly own?: { readonly kind: string; readonly fields?: Readonly<Record<string, unknown>> }
-  /** Of an error of a step after which trying again is useless. */
-  readonly permanent?: true
 }
 
 /** Why a pending run is not simply waiting for its turn. */

@@ -1,6 +1,7 @@
-import { ask, recorded, type Engine } from './engine'
+import { ask, type Engine, recorded } from './engine'
 import type { EventInput } from './events'
-import type { RecoverParams, RunRecord } from './storage'
+import type { RunRecord } from './records'
+import type { RecoverParams } from './storage'
 
 const BATCH = 100
 

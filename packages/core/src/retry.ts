@@ -2,8 +2,8 @@ import { LONGEST_DELAY_MS } from './environment'
 import { brandOf } from './error-brand'
 import { CrashLimitError, InvalidOptionError, PermanentError, RetryAfterError } from './errors'
 import { onRejection } from './guarded'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
-import type { RunRecord } from './storage'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
+import type { RunRecord } from './records'
 
 /** When what failed is tried again. Without a policy it is not. */
 export interface RetryPolicy {

@@ -1,5 +1,6 @@
 import { InvalidOptionError } from './errors'
-import type { RunCursor, Scope, Storage } from './storage'
+import type { Scope } from './records'
+import type { RunCursor, Storage } from './storage'
 
 /** The place where the next page begins. A run says itself where it was; an id has to be looked up. */
 export async function toCursor(storage: Storage, cursor: unknown, { tenant }: Scope): Promise<RunCursor> {

@@ -11,12 +11,16 @@ import {
   laterThan,
   MAX_PIECES,
   NOTHING,
+  type Parcel,
+  type Piece,
+  type Refused,
   settle,
+  type StepAnswer,
 } from './parcel'
-import type { Parcel, Piece, Refused, StepAnswer } from './parcel'
+import type { Lease, NewLog, Progress } from './records'
 import type { StepCommit, Take, Taken } from './step-commit'
 import { StreamHoles } from './stream-holes'
-import type { CommitAnswer, Lease, NewLog, Outcome, Progress, RunCommit, StepWrite } from './storage'
+import type { CommitAnswer, Outcome, RunCommit, StepWrite } from './writes'
 
 /** How long something that has no commit of its own waits for one. */
 const EVENT_RIDE_MS = 100

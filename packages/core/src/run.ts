@@ -1,5 +1,6 @@
-import type { RunStatus } from './lifecycle'
-import type { ErrorDetail, Progress, RunRecord, StepRecord, WaitingFor } from './storage'
+import type { ErrorDetail } from './durably-error'
+import type { Progress, RunRecord, StepRecord, WaitingFor } from './records'
+import type { RunStatus } from './run-status'
 import { decodeValue } from './values'
 
 /** What every run has, whatever its status. */

@@ -1,13 +1,13 @@
 import type { Engine } from './engine'
-import { CapabilityMissingError, InvalidOptionError } from './errors'
+import { InvalidOptionError } from './errors'
 import { explainRun, type WorkerNow } from './explain'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
-import { RUN_STATUSES, type RunStatus } from './lifecycle'
-import { toRun, toStep, type Run, type Step } from './run'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
+import { type Run, type Step, toRun, toStep } from './run'
 import { toCursor } from './run-cursor'
-import type { Capability, CountQuery, RunCursor, RunQuery, StatusCounts, Storage } from './storage'
+import { RUN_STATUSES, type RunStatus } from './run-status'
+import { capability, type CountQuery, type RunCursor, type RunQuery, type StatusCounts } from './storage'
+import { type StoredEvent, toStoredEvent } from './stored-event'
 import { withLogs } from './stored-logs'
-import { toStoredEvent, type StoredEvent } from './stored-event'
 import { decodeValue } from './values'
 
 /** Which runs `getRuns()` returns: those that meet every condition. */
@@ -138,16 +138,6 @@ export function refuseBadSeq(after: number): void {
 /** What a route without its parameter hands over is the id of no run. */
 export function isId(id: unknown): id is string {
   return typeof id === 'string'
-}
-
-export function capability<Name extends Capability>(
-  storage: Storage,
-  name: Name,
-  wanted: string,
-): NonNullable<Storage[Name]> {
-  const group = storage[name]
-  if (group === undefined) throw new CapabilityMissingError(name, wanted)
-  return group
 }
 
 function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }: RunFilter): RunQuery {

@@ -1,5 +1,3 @@
-import type { Json } from './storage'
-
 /** Whether two texts are one value: the order of an object's keys is none of it. */
 export function isSameJson(one: Json | null, other: Json | null): boolean {
   if (one === other) return true
@@ -14,3 +12,6 @@ function isSameValue(one: unknown, other: unknown): boolean {
   const [a, b] = [one, other] as [Record<string, unknown>, Record<string, unknown>]
   return keys.every((key) => Object.hasOwn(b, key) && isSameValue(a[key], b[key]))
 }
+
+/** JSON text. */
+export type Json = string

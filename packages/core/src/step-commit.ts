@@ -1,6 +1,6 @@
 import type { EventInput } from './events'
 import type { StepAnswer } from './parcel'
-import type { CommitAnswer, NewRun, RunCommit, StepWrite } from './storage'
+import type { CommitAnswer, NewRun, RunCommit, StepWrite } from './writes'
 
 /** What a step has to persist at once. */
 export interface StepCommit {

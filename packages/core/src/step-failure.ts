@@ -1,9 +1,9 @@
 import { describeFailure, errorFrom } from './describe-error'
 import { isRejection } from './errors'
 import type { EventInput } from './events'
+import type { StepStatus } from './records'
 import { commitRow, idsOf, NO_ATTEMPT, type RowResult, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
-import type { StepStatus } from './storage'
 
 interface FailureParams {
   readonly consumedSignals?: RowResult['consumedSignals'] | undefined

@@ -1,8 +1,10 @@
 import type { Heard } from './engine'
 import type { EventInput } from './events'
+import type { StepKind, StepRecord, StepStatus } from './records'
+import type { Json } from './same-json'
 import type { StepCommit } from './step-commit'
 import type { RecordedStep, StepScope } from './step-scope'
-import type { Json, NewRun, StepKind, StepRecord, StepStatus, StepWrite } from './storage'
+import type { NewRun, StepWrite } from './writes'
 
 /** The row of one ctx call. */
 export interface StepRow {

@@ -1,12 +1,15 @@
-import { follow, openCallThen, Recorded, type CtxCall } from './ctx-call'
-import { isWatched } from './engine'
+import { type CtxCall, follow, openCallThen, Recorded } from './ctx-call'
 import { describeError, describeFailure } from './describe-error'
+import { isWatched } from './engine'
 import { InterruptedError, InvalidOptionError, isRejection, TimeoutError } from './errors'
 import type { EventInput } from './events'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
 import type { Settle } from './open-calls'
-import { requireRetryPolicy, retryDelayMs, type RetryPolicy } from './retry'
+import type { StepKind } from './records'
+import { requireRetryPolicy, retryDelayMs } from './retry'
+import type { Json } from './same-json'
 import { countFailure, recordFailure, replayFailure } from './step-failure'
+import type { RunStepOptions, StepTools } from './step-options'
 import {
   checkpointOf,
   commitRow,
@@ -20,25 +23,8 @@ import {
   toStepCommit,
 } from './step-row'
 import type { RecordedStep } from './step-scope'
-import { toolsFor, type OpenStep, type StepTools } from './step-tools'
-import type { Json, StepKind } from './storage'
+import { type OpenStep, toolsFor } from './step-tools'
 import { decodeValue, encodeValue } from './values'
-
-/** How a step is run. */
-export interface RunStepOptions {
-  /**
-   * At most once: the start is recorded before the body runs, and a start whose outcome was lost is an
-   * `InterruptedError` in the job instead of a second run.
-   */
-  readonly once?: boolean | undefined
-  /** Runs the body again that failed, the run waiting in the database meanwhile. Default: never. */
-  readonly retry?: RetryPolicy | undefined
-  /** Milliseconds that one try may take. Its signal aborts then, and the try has failed with a `TimeoutError`. */
-  readonly timeout?: number | undefined
-}
-
-/** The function that a step runs. */
-export type StepBody<T> = (step: StepTools) => T | Promise<T>
 
 /** A step with a body: what `ctx.run` and its kin share. */
 export interface StepCall extends OpenStep {

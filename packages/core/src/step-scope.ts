@@ -2,16 +2,10 @@ import type { Engine } from './engine'
 import type { Interruption } from './interruption'
 import type { LookTogether } from './look-together'
 import type { OpenCalls } from './open-calls'
+import type { RunRecord, StepRecord } from './records'
 import type { RunWriter } from './run-writer'
-import type { RunRecord, StepRecord } from './storage'
-import type { StepLog } from './step-tools'
+import type { StepLog } from './step-options'
 import type { Suspension } from './suspension'
-
-/** Code of a job that is going on: the body of a step, or the job function around it. */
-export interface OpenBody {
-  readonly scope: StepScope
-  readonly stepName: string | null
-}
 
 export type RecordedStep = Pick<
   StepRecord,

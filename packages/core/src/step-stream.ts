@@ -1,27 +1,13 @@
 import type { CtxCall } from './ctx-call'
-import { handled } from './open-calls'
 import { InvalidOptionError } from './errors'
+import { handled } from './guarded'
 import { unlessAborted } from './interruption'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
+import type { StreamBody, StreamOptions } from './step-options'
 import { idsOf, startedWrite } from './step-row'
-import { runStep, type RunStepOptions, type StepCall } from './step-run'
-import { refusingInTurn, type StepTools } from './step-tools'
+import { runStep, type StepCall } from './step-run'
+import { refusingInTurn } from './step-tools'
 import { decodeValue, encodeValue } from './values'
-
-/** How a stream is run. */
-export type StreamOptions = Omit<RunStepOptions, 'once'>
-
-/**
- * Hands a chunk to listeners at once, and to the history if there is one. Await it: it takes its time when the database
- * does not keep up.
- */
-export type StreamEmit = (chunk: unknown) => Promise<void>
-
-/** What the body of a stream gets besides `emit`. A stream that starts again starts from its beginning. */
-export type StreamTools = Omit<StepTools, 'save' | 'checkpoint'>
-
-/** The function that a stream runs. */
-export type StreamBody<T> = (emit: StreamEmit, step: StreamTools) => T | Promise<T>
 
 const STREAM_OPTIONS: OptionNames<StreamOptions> = { retry: true, timeout: true }
 

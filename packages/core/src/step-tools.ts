@@ -1,35 +1,10 @@
 import { turnOf } from './environment'
 import { InvalidOptionError, isRejection } from './errors'
-import { handled } from './open-calls'
+import { handled } from './guarded'
+import type { StepLog, StepTools } from './step-options'
 import { commitRow, type StepRow } from './step-row'
 import type { StepScope } from './step-scope'
 import { decodeValue, encodeValue } from './values'
-
-/** Writes log lines of a run. */
-export interface StepLog {
-  info(message: string, data?: unknown): void
-  warn(message: string, data?: unknown): void
-  error(message: string, data?: unknown): void
-}
-
-/** What the body of a step gets. */
-export interface StepTools {
-  /** Aborts when the run is cancelled, times out, is lost to another worker or has to stop here, or the try took too long. */
-  readonly signal: AbortSignal
-  /** 1 at first; counts the recorded failures of this step. */
-  readonly attempt: number
-  /** What `save` stored last, also in an earlier process; `undefined` at first. */
-  readonly checkpoint: unknown
-  /** Stores where the body is, so that the next start can go on from there. */
-  save(checkpoint: unknown): Promise<void>
-  /**
-   * The same for every start of this step of this run, and of no other: hand it to services that know idempotency keys.
-   * Fit for an HTTP header: of the name, what is not visible ASCII is percent-encoded.
-   */
-  readonly idempotencyKey: string
-  readonly log: StepLog
-  progress(current: number, total?: number, message?: string): void
-}
 
 /** The row of a body in progress. */
 export interface OpenStep extends StepRow {

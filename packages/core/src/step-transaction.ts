@@ -1,27 +1,12 @@
+import type { TransactionStorage } from './capabilities'
 import type { CtxCall } from './ctx-call'
 import { InvalidOptionError } from './errors'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
-import type { RetryPolicy } from './retry'
-import { capability } from './runs'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
+import type { TransactionBody, TransactionOptions } from './step-options'
 import { runStep, type StepCall, type StoredResult } from './step-run'
-import type { StepTools } from './step-tools'
-import type { TransactionStorage } from './storage'
+import { capability } from './storage'
 import { pauseAfterTrouble, refuseIfOver, TransactionTry } from './transaction-try'
 import { decodeValue } from './values'
-
-/** How a transaction is run. */
-export interface TransactionOptions {
-  /** Runs the body again that failed, the run waiting in the database meanwhile. Default: never. */
-  readonly retry?: RetryPolicy | undefined
-  /** Milliseconds that the transaction may be open; then it is rolled back with `TRANSACTION_TIMEOUT`. Default 5000. */
-  readonly timeout?: number | undefined
-}
-
-/** What the body of a transaction gets besides the transaction. */
-export type TransactionTools = Omit<StepTools, 'save' | 'checkpoint'>
-
-/** Writes rows of the application. It awaits nothing but the transaction. */
-export type TransactionBody<T, Trx> = (transaction: Trx, step: TransactionTools) => T | Promise<T>
 
 const TRANSACTION_OPTIONS: OptionNames<TransactionOptions> = { retry: true, timeout: true }
 

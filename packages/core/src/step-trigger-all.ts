@@ -1,32 +1,17 @@
-import { openCall, type CtxCall } from './ctx-call'
+import type { ChildRuns, TriggerAllOptions } from './children'
+import { type CtxCall, openCall } from './ctx-call'
 import type { JobDeclaration } from './declare-job'
-import { isWatched, type Engine } from './engine'
+import { type Engine, isWatched } from './engine'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
 import type { OptionNames } from './known-options'
 import { commitOrFail, replayFailure } from './step-failure'
 import { checkpointOf, elapsedMs, idsOf, newRow, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
-import { CHILD_OPTIONS, knownJob, refuseBadChild, type ChildOptions } from './step-trigger'
-import type { NewRun } from './storage'
+import { CHILD_OPTIONS, knownJob, refuseBadChild } from './step-trigger'
 import { toNewRun } from './trigger'
 import { decodeValue } from './values'
-
-/** The runs that a job triggered with one call, for `ctx.waitAll`. */
-export interface ChildRuns<TOutput = unknown> {
-  readonly jobName: string
-  /** In the order of the payloads. */
-  readonly ids: readonly string[]
-  readonly count: number
-  /** Types only. */
-  readonly types?: { readonly output: TOutput }
-}
-
-/** How the runs of `ctx.triggerAll` may run. */
-export interface TriggerAllOptions extends Omit<ChildOptions, 'idempotencyKey'> {
-  /** How many of them may run at a time. Default: as many as there are workers for. */
-  readonly limit?: number | undefined
-}
+import type { NewRun } from './writes'
 
 export interface TriggerAllParams {
   readonly call: CtxCall

@@ -1,34 +1,16 @@
-import { openCall, type CtxCall } from './ctx-call'
+import type { ChildOptions, ChildRun } from './children'
+import { type CtxCall, openCall } from './ctx-call'
 import type { JobDeclaration } from './declare-job'
 import type { Engine } from './engine'
 import { InvalidOptionError } from './errors'
 import type { EventInput } from './events'
-import type { JobHandle } from './job-handle'
 import { jobOf, type NamedJob } from './known-jobs'
 import { refuseUnknownOptions } from './known-options'
 import { commitOrFail, replayFailure } from './step-failure'
 import { elapsedMs, idsOf, newRow } from './step-row'
-import { toNewRun, TRIGGER_OPTIONS, type TriggerOptions } from './trigger'
+import { toNewRun } from './trigger'
+import { TRIGGER_OPTIONS } from './trigger-options'
 import { decodeValue } from './values'
-
-/** A run that a job triggered, for `ctx.wait`. */
-export interface ChildRun<TOutput = unknown> {
-  readonly id: string
-  readonly jobName: string
-  /** Types only. */
-  readonly types?: { readonly output: TOutput }
-}
-
-/** A job as a value, its declaration, or a handle of this instance. */
-export type JobRef<TInput, TOutput> =
-  | Pick<JobDeclaration<string, TInput, TOutput>, 'name' | 'types'>
-  | Pick<JobHandle<string, TInput, TOutput>, 'name' | 'trigger' | 'wait'>
-
-/**
- * A child belongs to the tenant of its parent. A key that is taken hands back its run: a refusal would come with the
- * commit of the step, too late for the job to deal with.
- */
-export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict' | 'transaction'>
 
 const { tenant: _tenant, onConflict: _onConflict, transaction: _transaction, ...CHILD_OPTIONS } = TRIGGER_OPTIONS
 export { CHILD_OPTIONS }

@@ -1,38 +1,13 @@
+import type { Children, WaitAllOptions } from './children'
 import type { CtxCall } from './ctx-call'
 import { InvalidOptionError, NotFoundError, PayloadTooLargeError } from './errors'
-import { isEnded, RUN_STATUSES } from './lifecycle'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
-import type { ChildRun } from './step-trigger'
-import type { ChildRuns } from './step-trigger-all'
-import { outcomeOf, wait, type Found, type Waiter } from './step-wait'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
+import type { RunRecord } from './records'
+import { isEnded, RUN_STATUSES } from './run-status'
+import type { Json } from './same-json'
 import type { StepScope } from './step-scope'
-import type { Json, RunRecord } from './storage'
+import { type Found, outcomeOf, wait, type Waiter } from './step-wait'
 import { MAX_VALUE_BYTES, utf8Length } from './values'
-
-/** Which of the runs `ctx.waitAll` waits for, and what it makes of those that did not complete. */
-export interface WaitAllOptions {
-  /**
-   * `throw`: when all have ended, the first that did not complete (in their order) makes the wait fail, as it would
-   * make `ctx.wait`. `values`: each outcome is a `ChildResult`.
-   */
-  readonly failures?: 'throw' | 'values' | undefined
-  /** Waits for the part of the runs that begins here: the results of all may be larger than a value can be. */
-  readonly from?: number | undefined
-  /** How many runs that part has. Default: all that are left. */
-  readonly count?: number | undefined
-}
-
-/** What became of one run that `ctx.waitAll` waited for with `failures: 'values'`. */
-export type ChildResult<TOutput = unknown> =
-  | { readonly ok: true; readonly id: string; readonly output: TOutput }
-  | {
-      readonly ok: false
-      readonly id: string
-      readonly status: 'failed' | 'timed_out' | 'cancelled'
-      readonly error: string
-    }
-
-export type Children = ChildRuns | readonly ChildRun[]
 
 /** How many runs one look is about. */
 const IDS_TOGETHER = 500

@@ -1,18 +1,21 @@
-import { openCall, type CtxCall } from './ctx-call'
+import { type CtxCall, openCall } from './ctx-call'
 import { CancelledError, InvalidOptionError, NotFoundError, RunFailedError, TimeoutError } from './errors'
 import type { EventInput } from './events'
-import { isEnded } from './lifecycle'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
+import type { RunRecord, SignalRecord, StepKind } from './records'
 import { toRun } from './run'
-import { capability } from './runs'
+import { isEnded } from './run-status'
+import type { Json } from './same-json'
 import { parseWith, type StandardSchema } from './schema'
 import { commitOrFail, recordFailure, replayFailure } from './step-failure'
+import type { WaitForOptions } from './step-options'
 import { elapsedMs, idsOf, leftMs, newRow, type RowResult, type StepRow } from './step-row'
 import type { RecordedStep, StepScope } from './step-scope'
+import { capability } from './storage'
 import type { Awaited } from './suspension'
-import type { Json, RunRecord, SignalRecord, StepKind, StepWrite } from './storage'
 import { isStorableInstant } from './trigger'
 import { decodeValue, encodeValue } from './values'
+import type { StepWrite } from './writes'
 
 /** What a wait came to: the text of its value, or the error that the job gets. */
 export type Found = { readonly output: Json | null } | { readonly error: unknown }
@@ -127,16 +130,6 @@ function toDue(name: string, until: number | Date): NonNullable<StepWrite['due']
   throw new InvalidOptionError(
     `ctx.sleep("${name}") needs milliseconds from 0, or a Date of the years 1 to 9999, not ${String(until)}.`,
   )
-}
-
-/** What `ctx.waitFor` waits for. */
-export interface WaitForOptions<TPayload = unknown> {
-  /** What the payload must be; one that it refuses is used up and makes the wait fail. */
-  readonly schema?: StandardSchema<unknown, TPayload> | undefined
-  /** Milliseconds; then the wait fails with a `TimeoutError`. */
-  readonly timeout?: number | undefined
-  /** The name of the signal, where it is not that of the step. */
-  readonly signal?: string | undefined
 }
 
 const WAIT_FOR_OPTIONS: OptionNames<WaitForOptions> = { schema: true, timeout: true, signal: true }

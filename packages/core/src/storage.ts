@@ -1,4 +1,5 @@
 import type {
+  Capability,
   EventStorage,
   LimitStorage,
   LogStorage,
@@ -7,47 +8,11 @@ import type {
   WatchStorage,
 } from './capabilities'
 import type { ClusterStorage } from './cluster-storage'
-import type { RunStatus } from './lifecycle'
-import type { ErrorDetail, EventTemplate, Instant, Lease, RunRecord, Scope, StepRecord } from './records'
+import type { ErrorDetail } from './durably-error'
+import { CapabilityMissingError } from './errors'
+import type { EventTemplate, Instant, Lease, RunRecord, Scope, StepRecord } from './records'
+import type { RunStatus } from './run-status'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
-export type {
-  Capability,
-  EventStorage,
-  EventTail,
-  Hint,
-  JobLimits,
-  JobLoad,
-  LimitedClaim,
-  LimitedClaimParams,
-  LimitStorage,
-  LogPlace,
-  LogStorage,
-  NewSignal,
-  SignalAnswer,
-  SignalStorage,
-  TransactionStorage,
-  WatchStorage,
-} from './capabilities'
-export type {
-  ErrorDetail,
-  EventRecord,
-  EventTemplate,
-  Instant,
-  Json,
-  Lease,
-  LogRecord,
-  NewLog,
-  Progress,
-  RunRecord,
-  Scope,
-  SignalRecord,
-  StepKind,
-  StepRecord,
-  StepStatus,
-  WaitingFor,
-} from './records'
-export { MOST_STARTS } from './capabilities'
-export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite, Suspend } from './writes'
 
 /**
  * The ports of the engine, types only. `Storage` is what an engine cannot do without; the optional groups at its end
@@ -241,4 +206,14 @@ export interface Storage<Trx = unknown> {
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
   readonly cluster?: ClusterStorage
+}
+
+export function capability<Name extends Capability>(
+  storage: Storage,
+  name: Name,
+  wanted: string,
+): NonNullable<Storage[Name]> {
+  const group = storage[name]
+  if (group === undefined) throw new CapabilityMissingError(name, wanted)
+  return group
 }

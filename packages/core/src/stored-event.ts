@@ -1,5 +1,5 @@
 import type { EventInput, EventType } from './events'
-import type { EventRecord, RunRecord } from './storage'
+import type { EventRecord, RunRecord } from './records'
 import { decodeValue } from './values'
 
 /** An event as the history has it, discriminated by `type`: without `sequence`, which is a process's own. */

@@ -1,4 +1,6 @@
-import type { EventRecord, EventTemplate, LogPlace, LogRecord, NewLog, Storage } from './storage'
+import type { LogPlace } from './capabilities'
+import type { EventRecord, EventTemplate, LogRecord, NewLog } from './records'
+import type { Storage } from './storage'
 import { decodeValue } from './values'
 
 const TYPE = 'log:write'

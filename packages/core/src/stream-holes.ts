@@ -1,5 +1,5 @@
 import type { StorageError } from './errors'
-import type { StepWrite } from './storage'
+import type { StepWrite } from './writes'
 
 /** The streams of one execution that lack a chunk which the storage will never take. They must not end well. */
 export class StreamHoles {

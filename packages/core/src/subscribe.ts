@@ -1,10 +1,11 @@
 import type { Engine } from './engine'
 import { HistoryRequiredError, NotFoundError } from './errors'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
-import { isEnded } from './lifecycle'
-import { capability, isId, refuseBadSeq } from './runs'
-import { toStoredEvent, type StoredEvent } from './stored-event'
-import type { EventRecord, RunRecord } from './storage'
+import { type OptionNames, refuseUnknownOptions } from './known-options'
+import type { EventRecord, RunRecord } from './records'
+import { isEnded } from './run-status'
+import { isId, refuseBadSeq } from './runs'
+import { capability } from './storage'
+import { type StoredEvent, toStoredEvent } from './stored-event'
 import type { Look, PendingLook, TailReader } from './tail-reader'
 
 /** From where a run is followed, and until when. */

@@ -1,7 +1,8 @@
-import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
-import { isEnded } from './lifecycle'
-import { capability } from './runs'
-import type { EventStorage, EventTail, RunRecord, Storage } from './storage'
+import type { EventStorage, EventTail } from './capabilities'
+import { ask, type Engine, reportTrouble, troubleDelayMs } from './engine'
+import type { RunRecord } from './records'
+import { isEnded } from './run-status'
+import { capability, type Storage } from './storage'
 import { withLogs } from './stored-logs'
 
 /** How many events of one run a query brings at most. */

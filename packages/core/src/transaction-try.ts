@@ -3,13 +3,14 @@ import { isRejection, StorageError } from './errors'
 import type { EventInput } from './events'
 import { unlessAborted } from './interruption'
 import type { StepAnswer } from './parcel'
+import type { StepRecord } from './records'
 import type { Take, Taken } from './step-commit'
 import { toStepCommit } from './step-row'
 import { completion, type StepCall, type StoredResult } from './step-run'
 import type { RecordedStep, StepScope } from './step-scope'
 import type { AskedTransaction } from './step-transaction'
-import type { RunCommit, StepRecord } from './storage'
 import { decodeValue, encodeValue } from './values'
+import type { RunCommit } from './writes'
 
 /** How long a storage waits for a connection before a transaction begins. */
 const CONNECTION_MS = 5000

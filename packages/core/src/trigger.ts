@@ -1,47 +1,18 @@
 import { commonTransaction, enqueueIn } from './caller-transaction'
 import type { JobDeclaration } from './declare-job'
-import { isWatched, recorded, troubleDelayMs, type Engine } from './engine'
-import { ConflictError, DurablyError, InvalidOptionError, StorageError, UnknownOutcomeError } from './errors'
-import { refuseBadKey, refuseBadText } from './option-values'
+import { type Engine, isWatched, recorded, troubleDelayMs } from './engine'
 import { LONGEST_DELAY_MS, toInstant } from './environment'
+import { ConflictError, DurablyError, InvalidOptionError, StorageError, UnknownOutcomeError } from './errors'
 import type { EventInput } from './events'
-import { toRun, type TriggeredRun } from './run'
 import { agreeing } from './key-conflict'
-import { refuseUnknownOptions, type OptionNames } from './known-options'
-import { isSameJson } from './same-json'
+import { refuseUnknownOptions } from './known-options'
+import { refuseBadKey, refuseBadText } from './option-values'
+import { toRun, type TriggeredRun } from './run'
+import { isSameJson, type Json } from './same-json'
 import { parseNow } from './schema'
-import type { EnqueueAnswer, Json, NewRun } from './storage'
+import { TRIGGER_OPTIONS, type TriggerOptions } from './trigger-options'
 import { decodeValue, encodeValue } from './values'
-
-/** How and when a run may run. */
-export interface TriggerOptions {
-  /** A second trigger of the same job with the same key gets the run of the first, for as long as that run exists. */
-  readonly idempotencyKey?: string | undefined
-  /** When the key was used for a different payload: hand back its run (the default), or throw `ConflictError`. */
-  readonly onConflict?: 'return' | 'reject' | undefined
-  /** Runs with one key take turns, across all jobs of the tenant. */
-  readonly concurrencyKey?: string | undefined
-  /** How many runs of the key may run at a time. Default 1. */
-  readonly concurrencyLimit?: number | undefined
-  /** Keep the key from the first start to the end, also while the run waits or is retried. */
-  readonly holdKeyWhileWaiting?: boolean | undefined
-  /** Milliseconds until it may start. */
-  readonly delay?: number | undefined
-  /** The instant from which it may start. */
-  readonly runAt?: Date | string | undefined
-  /** Higher starts first. Default 0. */
-  readonly priority?: number | undefined
-  /** Whose run it is, for `durably.scoped({ tenant })`. Default: nobody's in particular. */
-  readonly tenant?: string | undefined
-  /**
-   * A transaction of the caller's on the database of durably (Kysely's `trx`, or an object with `query(sql, params)`):
-   * the run is created with it or not at all. A worker of this process hears of it by polling, unless the transaction is
-   * one of `durably.transaction()`.
-   */
-  readonly transaction?: unknown
-  /** For `getRuns({ labels })`. Up to 32. */
-  readonly labels?: Readonly<Record<string, string>> | undefined
-}
+import type { EnqueueAnswer, NewRun } from './writes'
 
 export interface TriggerItem {
   readonly job: JobDeclaration
@@ -143,20 +114,6 @@ export const DEFAULTS: TriggerOptions = Object.freeze({})
 const NO_LABELS = Object.freeze({})
 
 const MAX_LABELS = 32
-
-export const TRIGGER_OPTIONS: OptionNames<TriggerOptions> = {
-  idempotencyKey: true,
-  onConflict: true,
-  concurrencyKey: true,
-  concurrencyLimit: true,
-  holdKeyWhileWaiting: true,
-  delay: true,
-  runAt: true,
-  priority: true,
-  tenant: true,
-  transaction: true,
-  labels: true,
-}
 
 function refuseBadOptions(options: TriggerOptions): void {
   refuseUnknownOptions('trigger()', options, TRIGGER_OPTIONS)

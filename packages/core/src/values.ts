@@ -1,6 +1,6 @@
 import { describeError } from './describe-error'
 import { PayloadTooLargeError, SerializationError } from './errors'
-import type { Json } from './storage'
+import type { Json } from './same-json'
 
 const MAX_DEPTH = 64
 

@@ -1,9 +1,9 @@
-import { ask, reportTrouble, type Engine } from './engine'
+import { ask, type Engine, reportTrouble } from './engine'
 import { NotFoundError, TimeoutError } from './errors'
-import { refuseBadDuration } from './option-values'
 import type { OptionNames } from './known-options'
-import { isEnded } from './lifecycle'
+import { refuseBadDuration } from './option-values'
 import type { RunRecord } from './records'
+import { isEnded } from './run-status'
 
 /** How long to wait for the end of a run. */
 export interface WaitOptions {

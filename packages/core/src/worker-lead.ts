@@ -1,10 +1,10 @@
 import type { Durably } from './durably'
-import { ask, type Engine } from './engine'
+import { ask, type Engine, type WorkerState } from './engine'
 import { InvalidOptionError } from './errors'
 import { onRejection } from './guarded'
 import type { Plugin, Uninstall } from './plugin'
 import type { StopOptions } from './stop-options'
-import type { Worker, WorkerState } from './worker'
+import type { Worker } from './worker'
 
 /** From `start()` to `stop()`. */
 interface Term {

@@ -1,25 +1,23 @@
 import type { ClaimLine } from './admission'
 import { Claimer } from './claim'
 import { CommitLine } from './commits'
-import { DRAIN_OPTIONS, Turns, type Budget, type DrainOptions, type DrainResult } from './drain'
-import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
+import { type Budget, DRAIN_OPTIONS, type DrainOptions, type DrainResult, Turns } from './drain'
+import { ask, type Engine, reportTrouble, troubleDelayMs, type WorkerState } from './engine'
 import { toInstant } from './environment'
-import { refuseBadDuration } from './option-values'
-import { startExecution, type Done, type Execution } from './execution'
+import { type Done, type Execution, startExecution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS } from './interruption'
 import { refuseUnknownOptions } from './known-options'
-import { requireStopOptions, type StopOptions } from './stop-options'
 import { createLeaseKeeper } from './lease'
+import { refuseBadDuration } from './option-values'
 import { PlainEnds } from './plain-ends'
 import { PlainExecution } from './plain-execution'
 import { plainBodyOf } from './plain-job'
+import type { RunRecord } from './records'
 import { recoverRuns } from './recovery'
 import { LONGEST_REST_MS, Rests } from './rests'
-import type { NextDue, RunRecord } from './storage'
-
-/** What a worker is doing. */
-export type WorkerState = 'stopped' | 'running' | 'stopping'
+import { requireStopOptions, type StopOptions } from './stop-options'
+import type { NextDue } from './storage'
 
 /** Fills its slots with runs, one claim at a time, and keeps what it holds alive. */
 export class Worker {

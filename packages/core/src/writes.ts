@@ -1,16 +1,7 @@
-import type { RunStatus } from './lifecycle'
-import type {
-  ErrorDetail,
-  EventTemplate,
-  Instant,
-  Json,
-  Lease,
-  NewLog,
-  Progress,
-  RunRecord,
-  StepKind,
-  StepStatus,
-} from './records'
+import type { ErrorDetail } from './durably-error'
+import type { EventTemplate, Instant, Lease, NewLog, Progress, RunRecord, StepKind, StepStatus } from './records'
+import type { RunStatus } from './run-status'
+import type { Json } from './same-json'
 
 /** A run on its way into the storage. */
 export interface NewRun {

@@ -1,7 +1,7 @@
 import { isSuspect } from '../crashes'
-import type { ClaimParams, RunRecord } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
+import type { RunRecord } from '../records'
+import type { ClaimParams } from '../storage'
+import { copyOf, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
 import type { RunChange } from './run-table'
 

@@ -1,8 +1,8 @@
 import type { TransitionName } from '../lifecycle'
-import type { CommandAnswer, RunCommand, RunRecord } from '../storage'
+import type { RunRecord } from '../records'
+import type { CommandAnswer, RunCommand } from '../storage'
 import { asCancelled, leaveRunning } from './leave'
-import { copyOf, frozenCopy } from './memory'
-import type { Memory } from './memory'
+import { copyOf, frozenCopy, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
 
 export function command(memory: Memory, order: RunCommand): CommandAnswer {

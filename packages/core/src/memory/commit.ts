@@ -1,9 +1,9 @@
-import type { CommitAnswer, NewRun, RunCommit, RunRecord, StepWrite } from '../storage'
+import type { RunRecord } from '../records'
+import type { CommitAnswer, NewRun, RunCommit, StepWrite } from '../writes'
 import { checkConflicts, enqueueOne } from './enqueue'
 import { mayCommit, wasApplied } from './fence'
 import { departure } from './leave'
-import { frozenCopy } from './memory'
-import type { Memory } from './memory'
+import { frozenCopy, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
 import type { RunChange } from './run-table'
 

@@ -1,9 +1,7 @@
 import { keyConflict } from '../key-conflict'
-import type { EnqueueAnswer, NewRun } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
-import { newRecord } from './run-entry'
-import type { RunEntry } from './run-entry'
+import type { EnqueueAnswer, NewRun } from '../writes'
+import { copyOf, type Memory } from './memory'
+import { newRecord, type RunEntry } from './run-entry'
 
 export function enqueue(memory: Memory, runs: readonly NewRun[]): EnqueueAnswer[] {
   checkConflicts(memory, runs)

@@ -1,5 +1,6 @@
 import type { TransitionName } from '../lifecycle'
-import type { Lease, RunCommit } from '../storage'
+import type { Lease } from '../records'
+import type { RunCommit } from '../writes'
 import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
 

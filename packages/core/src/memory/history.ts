@@ -1,4 +1,5 @@
-import type { EventRecord, EventStorage, EventTail, LogRecord, LogStorage } from '../storage'
+import type { EventStorage, EventTail, LogStorage } from '../capabilities'
+import type { EventRecord, LogRecord } from '../records'
 import type { Memory } from './memory'
 
 /** The events of a run are dense from 1, so that the number is the place in the list. */

@@ -1,14 +1,13 @@
-import { isSuspect } from '../crashes'
 import {
-  MOST_STARTS,
-  type Instant,
   type JobLimits,
   type JobLoad,
   type LimitedClaim,
   type LimitedClaimParams,
   type LimitStorage,
-  type RunRecord,
-} from '../storage'
+  MOST_STARTS,
+} from '../capabilities'
+import { isSuspect } from '../crashes'
+import type { Instant, RunRecord } from '../records'
 import { claim } from './claim'
 import type { Memory } from './memory'
 

@@ -1,5 +1,5 @@
 import { isSuspect } from '../crashes'
-import type { RunRecord } from '../storage'
+import type { RunRecord } from '../records'
 import { claimsBefore } from './claim-order'
 import type { HeapItem } from './heap'
 import { Line } from './line'

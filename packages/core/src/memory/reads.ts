@@ -1,6 +1,6 @@
-import type { NextDue, RunCursor, RunQuery, RunRecord, Scope, StepRecord } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
+import type { RunRecord, Scope, StepRecord } from '../records'
+import type { NextDue, RunCursor, RunQuery } from '../storage'
+import { copyOf, type Memory } from './memory'
 import { isParked, waitsForRetry } from './status-counts'
 
 export function getRun({ table }: Memory, runId: string, scope: Scope = {}): RunRecord | null {

@@ -1,8 +1,8 @@
-import { isSuspect, recoveryOf, type Recovery } from '../crashes'
-import type { RecoverParams, RunRecord } from '../storage'
+import { isSuspect, type Recovery, recoveryOf } from '../crashes'
+import type { RunRecord } from '../records'
+import type { RecoverParams } from '../storage'
 import { asCancelled, leaveRunning } from './leave'
-import { copyOf, frozenCopy } from './memory'
-import type { Memory } from './memory'
+import { copyOf, frozenCopy, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
 import type { RunChange } from './run-table'
 

@@ -1,4 +1,5 @@
-import type { Lease, RenewAnswer } from '../storage'
+import type { Lease } from '../records'
+import type { RenewAnswer } from '../storage'
 import { holdsLease } from './fence'
 import type { Memory } from './memory'
 

@@ -1,4 +1,5 @@
-import type { Guard, Lifecycle, RunStatus, TransitionName } from '../lifecycle'
+import type { Guard, Lifecycle, TransitionName } from '../lifecycle'
+import type { RunStatus } from '../run-status'
 
 /** The table of transitions as questions. A guard the table does not list is not asked for, so it cannot be hidden here. */
 export interface Rules {

@@ -1,4 +1,5 @@
-import type { EventRecord, Instant, LogRecord, NewRun, RunRecord, SignalRecord } from '../storage'
+import type { EventRecord, Instant, LogRecord, RunRecord, SignalRecord } from '../records'
+import type { NewRun } from '../writes'
 import type { Clock } from './clock'
 import type { HeapItem } from './heap'
 import { frozenCopy } from './memory'

@@ -1,6 +1,6 @@
-import type { NewSignal, SignalAnswer, SignalRecord } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
+import type { NewSignal, SignalAnswer } from '../capabilities'
+import type { SignalRecord } from '../records'
+import { copyOf, type Memory } from './memory'
 
 export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {
   const { table, rules, clock } = memory

@@ -1,5 +1,6 @@
-import { RUN_STATUSES } from '../lifecycle'
-import type { CountQuery, RunRecord, StatusCounts } from '../storage'
+import type { RunRecord } from '../records'
+import { RUN_STATUSES } from '../run-status'
+import type { CountQuery, StatusCounts } from '../storage'
 
 type Counts = { -readonly [Name in keyof StatusCounts]: number }
 

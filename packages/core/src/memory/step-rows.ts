@@ -1,5 +1,6 @@
 import { StorageError } from '../errors'
-import type { Instant, StepRecord, StepWrite } from '../storage'
+import type { Instant, StepRecord } from '../records'
+import type { StepWrite } from '../writes'
 import type { Clock } from './clock'
 import { frozenCopy } from './memory'
 

@@ -1,4 +1,4 @@
-import type { Instant, RunRecord } from '../storage'
+import type { Instant, RunRecord } from '../records'
 import { earliest } from './clock'
 
 type Suspended = Pick<RunRecord, 'createdAt' | 'availableAt' | 'wakes' | 'wakesWanted' | 'restUntil'>

@@ -1,5 +1,7 @@
 import { monotonicFactory } from 'ulidx'
-import type { EventTemplate, Lease, NewLog, NewRun, Outcome, RunCommit, StatusCounts, StepWrite } from '../../storage'
+import type { EventTemplate, Lease, NewLog } from '../../records'
+import type { StatusCounts } from '../../storage'
+import type { NewRun, Outcome, RunCommit, StepWrite } from '../../writes'
 
 /** Strictly growing, so that a later run has a later id. */
 export const newId = monotonicFactory()

@@ -1,7 +1,7 @@
-import type { CommitAnswer, Lease, Outcome, RunCommit, RunRecord } from '../../storage'
+import type { Lease, RunRecord } from '../../records'
+import type { CommitAnswer, Outcome, RunCommit } from '../../writes'
 import { assert, itemAt } from '../assert'
-import { outcomeOf, runCommit } from './builders'
-import type { OutcomeKind } from './builders'
+import { type OutcomeKind, outcomeOf, runCommit } from './builders'
 import type { Kit } from './kit'
 
 type KeptAnswer = Extract<CommitAnswer, { kept: true }>

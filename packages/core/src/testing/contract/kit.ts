@@ -1,21 +1,17 @@
-import { SUSPECT_FROM } from '../../crashes'
 import type {
-  ClaimParams,
-  CommandAnswer,
   EventStorage,
   JobLimits,
   LimitedClaim,
   LimitStorage,
   LogStorage,
-  NewRun,
-  RecoverParams,
-  RunCommand,
-  RunRecord,
   SignalStorage,
-  Storage,
   TransactionStorage,
   WatchStorage,
-} from '../../storage'
+} from '../../capabilities'
+import { SUSPECT_FROM } from '../../crashes'
+import type { RunRecord } from '../../records'
+import type { ClaimParams, CommandAnswer, RecoverParams, RunCommand, Storage } from '../../storage'
+import type { NewRun } from '../../writes'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { LEASE_MS, newId, newRun } from './builders'
 import type { ContractStorage } from './contract-case'

@@ -1,5 +1,5 @@
-import type { Hint, LimitedClaim, RunRecord } from '../../storage'
-import { MOST_STARTS } from '../../storage'
+import { type Hint, type LimitedClaim, MOST_STARTS } from '../../capabilities'
+import type { RunRecord } from '../../records'
 import { assert, assertEqual, itemAt } from '../assert'
 import { FAR_MS, newId, newRun } from './builders'
 import { casesOf } from './contract-case'

@@ -1,4 +1,5 @@
-import type { RunCursor, RunQuery, RunRecord } from '../../storage'
+import type { RunRecord } from '../../records'
+import type { RunCursor, RunQuery } from '../../storage'
 import { assert, assertEqual } from '../assert'
 import { newId, newRun } from './builders'
 import { casesOf } from './contract-case'

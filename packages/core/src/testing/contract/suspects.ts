@@ -1,5 +1,5 @@
 import { SUSPECT_FROM } from '../../crashes'
-import type { RunRecord } from '../../storage'
+import type { RunRecord } from '../../records'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { newRun } from './builders'
 import { casesOf } from './contract-case'

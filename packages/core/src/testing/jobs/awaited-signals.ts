@@ -1,5 +1,5 @@
 import type { Durably } from '../../durably'
-import { isEnded } from '../../lifecycle'
+import { isEnded } from '../../run-status'
 import type { Storage } from '../../storage'
 import { NeverWaitsError } from './errors'
 

@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '../../errors'
-import type { Plugin, StepInfo } from '../../plugin'
+import type { StepInfo } from '../../hooks'
+import type { Plugin } from '../../plugin'
 import { UnusedStubError } from './errors'
 
 /** What runs instead of the body of a step; `original` runs the body after all. */

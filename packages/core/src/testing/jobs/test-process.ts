@@ -1,10 +1,11 @@
+import type { TransactionStorage } from '../../capabilities'
 import { createDurably, type Durably, type Handles, type JobRecord } from '../../durably'
 import type { Clock } from '../../environment'
 import { InvalidOptionError } from '../../errors'
 import type { MemoryStorage } from '../../memory/memory-storage'
 import type { DurablyOptions } from '../../options'
 import type { Plugin } from '../../plugin'
-import type { Storage, TransactionStorage } from '../../storage'
+import type { Storage } from '../../storage'
 
 export interface TestProcessParams<TJobs extends JobRecord> {
   readonly jobs: TJobs

@@ -1,7 +1,9 @@
-import type { Lease, Outcome, RunCommit, Storage } from '../../storage'
+import type { Lease } from '../../records'
+import type { Storage } from '../../storage'
+import type { Outcome, RunCommit } from '../../writes'
 import type { Model } from './model'
-import type { Witness } from './witness'
 import type { Wire } from './wire'
+import type { Witness } from './witness'
 import type { World } from './world'
 
 export interface ImpostorParams {

@@ -1,7 +1,9 @@
-import type { EventTemplate, Lease, RunCommit, Storage } from '../../storage'
-import { bodyFails, callsOf, joined, sayingsOf, type ScriptStream } from './scripts'
+import type { EventTemplate, Lease } from '../../records'
+import type { Storage } from '../../storage'
+import type { RunCommit } from '../../writes'
 import { scriptOf } from './judge'
 import { historyOf, type ModelRun, type Tale } from './model-run'
+import { bodyFails, callsOf, joined, sayingsOf, type ScriptStream } from './scripts'
 import { must, mustEqual } from './violation'
 
 /** A body of a stream that was begun. */

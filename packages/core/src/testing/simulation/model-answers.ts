@@ -1,4 +1,6 @@
-import type { ClaimParams, CommitAnswer, RunCommit, RunRecord } from '../../storage'
+import type { RunRecord } from '../../records'
+import type { ClaimParams } from '../../storage'
+import type { CommitAnswer, RunCommit } from '../../writes'
 import { childrenOf } from './model-queries'
 import type { ModelRun } from './model-run'
 import { mustEqual } from './violation'

@@ -1,5 +1,7 @@
-import { RUN_STATUSES } from '../../lifecycle'
-import type { ClaimParams, CountQuery, NewRun, PurgeParams, RunCommit, RunRecord, StatusCounts } from '../../storage'
+import type { RunRecord } from '../../records'
+import { RUN_STATUSES } from '../../run-status'
+import type { ClaimParams, CountQuery, PurgeParams, StatusCounts } from '../../storage'
+import type { NewRun, RunCommit } from '../../writes'
 import { type ModelRun, waitingRows } from './model-run'
 import { must } from './violation'
 

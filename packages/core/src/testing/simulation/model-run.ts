@@ -1,5 +1,7 @@
-import type { RunStatus } from '../../lifecycle'
-import type { EventTemplate, Json, Lease, NewRun, StepRecord, StepWrite } from '../../storage'
+import type { EventTemplate, Lease, StepRecord } from '../../records'
+import type { RunStatus } from '../../run-status'
+import type { Json } from '../../same-json'
+import type { NewRun, StepWrite } from '../../writes'
 
 /** A signal that no step has used up. */
 export interface UnreadSignal {

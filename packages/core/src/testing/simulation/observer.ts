@@ -1,4 +1,5 @@
-import type { RunRecord, Storage } from '../../storage'
+import type { RunRecord } from '../../records'
+import type { Storage } from '../../storage'
 import type { Model } from './model'
 import { instant, type ModelRun, stepText, textsOf } from './model-run'
 import { must, mustEqual } from './violation'

@@ -1,9 +1,7 @@
 import type { JobContext } from '../../context'
 import type { Clock } from '../../environment'
 import { PermanentError, RetryAfterError } from '../../errors'
-import type { StreamEmit, StreamTools } from '../../step-stream'
-import type { StepTools } from '../../step-tools'
-import type { TransactionTools } from '../../step-transaction'
+import type { StepTools, StreamEmit, StreamTools, TransactionTools } from '../../step-options'
 import {
   bodyFails,
   failureOf,

@@ -1,4 +1,6 @@
-import type { EventTemplate, RunCommit, StepRecord, Storage } from '../../storage'
+import type { EventTemplate, StepRecord } from '../../records'
+import type { Storage } from '../../storage'
+import type { RunCommit } from '../../writes'
 
 type Mutant = (storage: Storage) => Storage
 

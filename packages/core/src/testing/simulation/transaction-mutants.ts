@@ -1,4 +1,5 @@
-import type { RunCommit, Storage } from '../../storage'
+import type { Storage } from '../../storage'
+import type { RunCommit } from '../../writes'
 
 type Mutant = (storage: Storage) => Storage
 

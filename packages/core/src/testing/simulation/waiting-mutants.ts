@@ -1,4 +1,7 @@
-import type { NewRun, Outcome, RunCommit, RunRecord, SignalStorage, StepRecord, Storage } from '../../storage'
+import type { SignalStorage } from '../../capabilities'
+import type { RunRecord, StepRecord } from '../../records'
+import type { Storage } from '../../storage'
+import type { NewRun, Outcome, RunCommit } from '../../writes'
 
 type Mutant = (storage: Storage) => Storage
 

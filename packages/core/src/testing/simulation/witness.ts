@@ -1,17 +1,10 @@
-import type {
-  ClaimParams,
-  CommandAnswer,
-  CommitAnswer,
-  EnqueueAnswer,
-  Lease,
-  RenewAnswer,
-  RunCommit,
-  RunRecord,
-} from '../../storage'
-import type { Model } from './model'
+import type { Lease, RunRecord } from '../../records'
+import type { ClaimParams, CommandAnswer, RenewAnswer } from '../../storage'
+import type { CommitAnswer, EnqueueAnswer, RunCommit } from '../../writes'
 import { judgeOutcome, judgeStart } from './judge'
 import { judgeRows } from './judge-rows'
 import { judgeStreams, type StreamTry } from './judge-streams'
+import type { Model } from './model'
 import type { BodyStart } from './scripted-bodies'
 import { must, mustEqual, Violation } from './violation'
 

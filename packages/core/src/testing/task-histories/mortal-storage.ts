@@ -1,4 +1,5 @@
-import type { RunCommit, Storage } from '../../storage'
+import type { Storage } from '../../storage'
+import type { RunCommit } from '../../writes'
 import { createMortal as createKillable } from '../test-bench'
 
 /** Which call to come is the last one of a process, and whether it still arrives. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../environment'
-import type { RunCommit, Storage } from '../../storage'
 import { createTaskQueue, type EndedTaskState, type TaskQueue } from '../../queue/index'
+import type { Storage } from '../../storage'
+import type { RunCommit } from '../../writes'
 import { createMortal, type Done, type LastCall } from './mortal-storage'
 
 /** A queue object, and all that its process does for it. */
