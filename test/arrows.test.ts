@@ -43,9 +43,15 @@ const [CORE, SQL, PLUGINS, UMBRELLA] = ['core', 'storage-kysely', 'plugins', 'du
 ) as [string, string, string, string]
 
 const FIXTURES: readonly Fixture[] = [
-  ...allowed(CORE, 'ulidx', './errors', '../lifecycle'),
+  ...allowed(CORE, 'ulidx', './instance', '../index'),
   ...forbidden(CORE, 'node:fs', 'fs', 'kysely', 'zod', 'vitest', '@coji/durably-plugins', '@coji/durably'),
   ...forbidden(`${CORE}/testing`, 'node:fs', 'vitest', '../../../plugins/src/index'),
+  ...allowed(`${CORE}/base`, './errors'),
+  ...forbidden(`${CORE}/base`, '../port', '../instance', 'ulidx'),
+  ...allowed(`${CORE}/step`, './call', '../base', '../commit'),
+  ...forbidden(`${CORE}/step`, '../worker', '../instance', '../index', '../base/errors', '../commit/index', 'node:fs'),
+  ...allowed(`${CORE}/memory`, './line', '../port'),
+  ...forbidden(`${CORE}/memory`, '../job', '../port/storage'),
   ...allowed(`${CORE}/queue`, '../index', '../task-engine', './task'),
   ...forbidden(`${CORE}/queue`, '../engine', '../memory/memory-storage', 'ulidx', 'node:fs'),
   ...allowed(SQL, '@coji/durably-core', 'kysely', './fences'),

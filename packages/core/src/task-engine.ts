@@ -1,8 +1,7 @@
-export { createInstance, type Instance } from './durably'
-export { asPlain, type PlainAttempt, type PlainBody } from './plain-job'
-export type { NewRun } from './writes'
-export type { RunRecord } from './records'
-export { DEFAULTS } from './trigger'
-export { decodeValue } from './values'
+export { createInstance, type Instance } from './instance'
+export { asPlain, type PlainAttempt, type PlainBody } from './job'
+export type { NewRun, RunRecord } from './port'
+export { DEFAULTS } from './client'
+export { decodeValue } from './base'
 
 /** What the task queue builds on beside the public entry. */

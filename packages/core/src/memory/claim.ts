@@ -1,6 +1,4 @@
-import { isSuspect } from '../crashes'
-import type { RunRecord } from '../records'
-import type { ClaimParams } from '../storage'
+import { type ClaimParams, isSuspect, type RunRecord } from '../port'
 import { copyOf, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
 import type { RunChange } from './run-table'

@@ -1,4 +1,4 @@
-import type { Instant } from '../records'
+import type { Instant } from '../port'
 
 /** Later instants would need five digits for the year, and text order would no longer be time order. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)

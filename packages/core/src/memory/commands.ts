@@ -1,6 +1,4 @@
-import type { TransitionName } from '../lifecycle'
-import type { RunRecord } from '../records'
-import type { CommandAnswer, RunCommand } from '../storage'
+import type { CommandAnswer, RunCommand, RunRecord, TransitionName } from '../port'
 import { asCancelled, leaveRunning } from './leave'
 import { copyOf, frozenCopy, type Memory } from './memory'
 import type { RunEntry } from './run-entry'

@@ -1,5 +1,4 @@
-import type { RunRecord } from '../records'
-import type { CommitAnswer, NewRun, RunCommit, StepWrite } from '../writes'
+import type { CommitAnswer, NewRun, RunCommit, RunRecord, StepWrite } from '../port'
 import { checkConflicts, enqueueOne } from './enqueue'
 import { mayCommit, wasApplied } from './fence'
 import { departure } from './leave'

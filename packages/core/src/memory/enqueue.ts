@@ -1,5 +1,4 @@
-import { keyConflict } from '../key-conflict'
-import type { EnqueueAnswer, NewRun } from '../writes'
+import { type EnqueueAnswer, keyConflict, type NewRun } from '../port'
 import { copyOf, type Memory } from './memory'
 import { newRecord, type RunEntry } from './run-entry'
 

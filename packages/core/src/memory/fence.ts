@@ -1,6 +1,4 @@
-import type { TransitionName } from '../lifecycle'
-import type { Lease } from '../records'
-import type { RunCommit } from '../writes'
+import type { Lease, RunCommit, TransitionName } from '../port'
 import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
 

@@ -1,5 +1,5 @@
-import type { Hint, WatchStorage } from '../capabilities'
-import { guarded } from '../guarded'
+import type { Hint, WatchStorage } from '../port'
+import { guarded } from '../base'
 
 /** Collects what a write changed and tells it once the write is done. */
 export class Hints implements WatchStorage {

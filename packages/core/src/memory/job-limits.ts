@@ -1,13 +1,14 @@
 import {
+  type Instant,
+  isSuspect,
   type JobLimits,
   type JobLoad,
   type LimitedClaim,
   type LimitedClaimParams,
   type LimitStorage,
   MOST_STARTS,
-} from '../capabilities'
-import { isSuspect } from '../crashes'
-import type { Instant, RunRecord } from '../records'
+  type RunRecord,
+} from '../port'
 import { claim } from './claim'
 import type { Memory } from './memory'
 

@@ -1,6 +1,5 @@
-import type { EventTemplate } from '../records'
-import { isEnded, type RunStatus } from '../run-status'
-import type { Outcome } from '../writes'
+import type { EventTemplate, Outcome } from '../port'
+import { isEnded, type RunStatus } from '../base'
 import { earliest } from './clock'
 import { frozenCopy, type Memory } from './memory'
 import type { RunEntry } from './run-entry'

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { RunRecord } from '../records'
-import type { PurgeParams } from '../storage'
+import type { RunRecord } from '../port/records'
+import type { PurgeParams } from '../port/storage'
 import { newRun } from '../testing/contract/builders'
 import { createRandom, type Random } from '../testing/simulation/random'
-import type { NewRun } from '../writes'
+import type { NewRun } from '../port/writes'
 import { createMemoryStorage, type MemoryStorage } from './memory-storage'
 
 const ENDED = ['completed', 'failed', 'timed_out', 'cancelled'] as const

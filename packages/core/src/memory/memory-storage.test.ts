@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isSuspect } from '../crashes'
-import { type Guard, LIFECYCLE, type Lifecycle, type TransitionName } from '../lifecycle'
+import { isSuspect } from '../port/crashes'
+import { type Guard, LIFECYCLE, type Lifecycle, type TransitionName } from '../port/lifecycle'
 import { casesFor, type ContractCase, type StorageContractSetup } from '../testing/contract/index'
 import { createMemoryStorage, createMemoryStorageWith, type MemoryStorage } from './memory-storage'
 

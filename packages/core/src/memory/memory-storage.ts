@@ -1,9 +1,15 @@
 import { ulid } from 'ulidx'
-import type { EventStorage, LimitStorage, LogStorage, SignalStorage, WatchStorage } from '../capabilities'
-import { InvalidOptionError } from '../errors'
-import { type OptionNames, refuseUnknownOptions } from '../known-options'
-import { LIFECYCLE, type Lifecycle } from '../lifecycle'
-import type { Storage } from '../storage'
+import {
+  type EventStorage,
+  LIFECYCLE,
+  type Lifecycle,
+  type LimitStorage,
+  type LogStorage,
+  type SignalStorage,
+  type Storage,
+  type WatchStorage,
+} from '../port'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { command } from './commands'

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../records'
+import type { RunRecord } from '../port'
 import type { Clock } from './clock'
 import type { Hints } from './hints'
 import type { JobStates } from './job-limits'

@@ -1,5 +1,4 @@
-import type { RunRecord, Scope, StepRecord } from '../records'
-import type { NextDue, RunCursor, RunQuery } from '../storage'
+import type { NextDue, RunCursor, RunQuery, RunRecord, Scope, StepRecord } from '../port'
 import { copyOf, type Memory } from './memory'
 import { isParked, waitsForRetry } from './status-counts'
 

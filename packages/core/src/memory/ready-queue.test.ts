@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { RunRecord } from '../records'
+import type { RunRecord } from '../port/records'
 import { newRun, outcomeOf, runCommit } from '../testing/contract/builders'
-import type { NewRun } from '../writes'
+import type { NewRun } from '../port/writes'
 import { Heap } from './heap'
 import { createMemoryStorage, type MemoryStorage } from './memory-storage'
 

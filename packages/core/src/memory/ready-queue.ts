@@ -1,5 +1,4 @@
-import { isSuspect } from '../crashes'
-import type { Instant, RunRecord } from '../records'
+import { type Instant, isSuspect, type RunRecord } from '../port'
 import { claimsBefore } from './claim-order'
 import { Heap, type HeapItem } from './heap'
 import { KeyGroups } from './key-groups'

@@ -1,6 +1,4 @@
-import { isSuspect, type Recovery, recoveryOf } from '../crashes'
-import type { RunRecord } from '../records'
-import type { RecoverParams } from '../storage'
+import { isSuspect, type RecoverParams, type Recovery, recoveryOf, type RunRecord } from '../port'
 import { asCancelled, leaveRunning } from './leave'
 import { copyOf, frozenCopy, type Memory } from './memory'
 import type { RunEntry } from './run-entry'

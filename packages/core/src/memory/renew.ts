@@ -1,5 +1,4 @@
-import type { Lease } from '../records'
-import type { RenewAnswer } from '../storage'
+import type { Lease, RenewAnswer } from '../port'
 import { holdsLease } from './fence'
 import type { Memory } from './memory'
 

@@ -1,5 +1,4 @@
-import type { EventRecord, Instant, LogRecord, RunRecord, SignalRecord } from '../records'
-import type { NewRun } from '../writes'
+import type { EventRecord, Instant, LogRecord, NewRun, RunRecord, SignalRecord } from '../port'
 import type { Clock } from './clock'
 import type { HeapItem } from './heap'
 import { frozenCopy } from './memory'

@@ -1,5 +1,5 @@
-import type { EventTemplate, Instant, RunRecord } from '../records'
-import { isEnded } from '../run-status'
+import type { EventTemplate, Instant, RunRecord } from '../port'
+import { isEnded } from '../base'
 import type { Clock } from './clock'
 import { EndedRuns, isLive } from './ended-runs'
 import type { Hints } from './hints'

@@ -1,5 +1,4 @@
-import type { NewSignal, SignalAnswer } from '../capabilities'
-import type { SignalRecord } from '../records'
+import type { NewSignal, SignalAnswer, SignalRecord } from '../port'
 import { copyOf, type Memory } from './memory'
 
 export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {

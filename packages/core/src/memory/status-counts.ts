@@ -1,6 +1,5 @@
-import type { RunRecord } from '../records'
-import { RUN_STATUSES } from '../run-status'
-import type { CountQuery, StatusCounts } from '../storage'
+import type { CountQuery, RunRecord, StatusCounts } from '../port'
+import { RUN_STATUSES } from '../base'
 
 type Counts = { -readonly [Name in keyof StatusCounts]: number }
 

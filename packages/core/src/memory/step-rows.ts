@@ -1,6 +1,5 @@
-import { StorageError } from '../errors'
-import type { Instant, StepRecord } from '../records'
-import type { StepWrite } from '../writes'
+import { StorageError } from '../base'
+import type { Instant, StepRecord, StepWrite } from '../port'
 import type { Clock } from './clock'
 import { frozenCopy } from './memory'
 

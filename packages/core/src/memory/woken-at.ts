@@ -1,4 +1,4 @@
-import type { Instant, RunRecord } from '../records'
+import type { Instant, RunRecord } from '../port'
 import { earliest } from './clock'
 
 type Suspended = Pick<RunRecord, 'createdAt' | 'availableAt' | 'wakes' | 'wakesWanted' | 'restUntil'>

@@ -1,4 +1,4 @@
-import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type TriggerOptions } from '../index'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions, type TriggerOptions } from '../index'
 import { DEFAULTS } from '../task-engine'
 
 /** When and in which order a task runs. */

@@ -1,6 +1,6 @@
 import { InvalidOptionError } from '../index'
 import type { Instance, RunRecord } from '../task-engine'
-import { toTriggerOptions, type EnqueueOptions } from './enqueue-options'
+import { type EnqueueOptions, toTriggerOptions } from './enqueue-options'
 import { Enqueueing } from './enqueueing'
 import type { Handlers } from './handlers'
 import type { QueueSwitch } from './queue-switch'

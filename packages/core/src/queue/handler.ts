@@ -2,16 +2,16 @@ import {
   declareJob,
   defineJob,
   InvalidOptionError,
-  refuseMisspelledOptions,
-  refuseUnknownOptions,
   type JobDeclaration,
   type JobDefinition,
   type JobOptions,
   type OptionNames,
+  refuseMisspelledOptions,
+  refuseUnknownOptions,
   type RetryPolicy,
   type StandardSchema,
-  type StorableSchema,
   type StepLog,
+  type StorableSchema,
 } from '../index'
 import { asPlain, type PlainAttempt } from '../task-engine'
 import { requireTaskRetry } from './options'

@@ -2,7 +2,7 @@ import { InvalidOptionError, type JobDeclaration, type Run } from '../index'
 import { decodeValue, type RunRecord } from '../task-engine'
 import { DuplicateHandlerError, UnknownTaskTypeError } from './errors'
 import type { DeclaredType, ResolvedHandler } from './handler'
-import { jobNameOf, taskTypeOf, toTask, type Task } from './task'
+import { jobNameOf, type Task, taskTypeOf, toTask } from './task'
 
 /** A type of which this queue can make tasks. */
 interface KnownType {

@@ -1,14 +1,14 @@
 import {
+  type Clock,
   createMemoryStorage,
+  type DurablyOptions,
   InvalidOptionError,
+  type OptionNames,
   refuseUnknownOptions,
   requireRetryPolicy,
-  systemClock,
-  type Clock,
-  type DurablyOptions,
-  type OptionNames,
   type RetryPolicy,
   type Storage,
+  systemClock,
 } from '../index'
 import type { TaskLogger } from './task-log'
 

@@ -1,4 +1,4 @@
-import { TimeoutError, type Clock } from '../index'
+import { type Clock, TimeoutError } from '../index'
 import type { PlainAttempt } from '../task-engine'
 import type { ResolvedHandler, TaskContext } from './handler'
 

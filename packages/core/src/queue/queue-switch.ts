@@ -1,4 +1,4 @@
-import { ClosedError, requireStopOptions, type Clock, type Durably, type StopOptions } from '../index'
+import { type Clock, ClosedError, type Durably, requireStopOptions, type StopOptions } from '../index'
 import { QueueStoppedError } from './errors'
 import type { Retention } from './retention'
 

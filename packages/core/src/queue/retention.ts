@@ -1,4 +1,4 @@
-import { StorageError, type Clock, type Durably } from '../index'
+import { type Clock, type Durably, StorageError } from '../index'
 import type { Keep } from './options'
 import { ENDED_RUNS, ENDED_TASK_STATES } from './task'
 import type { TaskEvents } from './task-events'

@@ -1,4 +1,4 @@
-import { InvalidOptionError, type Clock, type Durably, type Run } from '../index'
+import { type Clock, type Durably, InvalidOptionError, type Run } from '../index'
 import type { PlainAttempt } from '../task-engine'
 import { CANCELLED, taskTypeOf } from './task'
 

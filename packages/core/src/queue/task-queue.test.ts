@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { settled } from '../testing/fake-clock'
 import {
   anything,
+  type Bench,
   createBench,
   createFaulty,
   createGate,
   createMortal,
   wrapStorage,
-  type Bench,
 } from '../testing/test-bench'
 import type { RetryPolicy, Storage } from '../index'
-import { createTaskQueue, type TaskEvent, type TaskQueue, type TaskQueueOptions, TASK_EVENT_TYPES } from './index'
+import { createTaskQueue, TASK_EVENT_TYPES, type TaskEvent, type TaskQueue, type TaskQueueOptions } from './index'
 
 let bench: Bench
 const opened: TaskQueue[] = []

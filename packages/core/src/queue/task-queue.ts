@@ -3,14 +3,14 @@ import { createInstance } from '../task-engine'
 import { createEnqueue } from './enqueue'
 import type { EnqueueOptions } from './enqueue-options'
 import {
+  type HandlerForm,
   resolveDeclaration,
   resolveHandler,
-  toHandler,
-  type HandlerForm,
   type TaskBody,
   type TaskDeclaration,
   type TaskHandler,
   type TaskOptions,
+  toHandler,
 } from './handler'
 import { Handlers } from './handlers'
 import { resolveOptions, type TaskQueueOptions } from './options'
@@ -19,7 +19,7 @@ import { QueueSwitch } from './queue-switch'
 import { TaskPauses } from './task-pauses'
 import { Retention } from './retention'
 import type { Task } from './task'
-import { TaskEvents, type TaskEvent, type TaskEventType } from './task-events'
+import { type TaskEvent, TaskEvents, type TaskEventType } from './task-events'
 import { logTasks } from './task-log'
 import { createTaskAccess, type TaskAccess } from './tasks'
 

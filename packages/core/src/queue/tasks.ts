@@ -1,11 +1,11 @@
 import {
+  type Clock,
   ConflictError,
+  type Durably,
   InvalidOptionError,
   NotFoundError,
-  refuseUnknownOptions,
-  type Clock,
-  type Durably,
   type OptionNames,
+  refuseUnknownOptions,
   type Run,
   type RunFilter,
   type StatusCounts,
@@ -14,12 +14,12 @@ import type { Handlers } from './handlers'
 import {
   ENDED_RUNS,
   ENDED_TASK_STATES,
-  RUNS_OF_STATE,
-  TASK_STATES,
-  taskTypeOf,
   type EndedTaskState,
+  RUNS_OF_STATE,
   type Task,
+  TASK_STATES,
   type TaskState,
+  taskTypeOf,
 } from './task'
 
 /** Which tasks `list()` returns. */

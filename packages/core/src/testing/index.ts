@@ -1,53 +1,53 @@
-export { createFakeClock, settled, type FakeClock } from './fake-clock'
+export { createFakeClock, type FakeClock, settled } from './fake-clock'
 export { newRun, runCommit, stepWrite } from './contract/builders'
 export {
   casesFor,
-  STORAGE_CONTRACT,
   type ContractCase,
   type ContractGroup,
   type ContractStorage,
   type ExcludedCase,
   type SelectedCases,
+  STORAGE_CONTRACT,
   type StorageContractSetup,
 } from './contract/index'
 export {
   describeFailure,
-  explore,
-  seedsUntilFound,
   type Exploration,
+  explore,
   type ExploreOptions,
   type Failure,
+  seedsUntilFound,
 } from './simulation/explore'
-export { coverageTable, FAULTS, SIMULATED_TRANSITIONS, type Coverage, type Fault } from './simulation/faults'
+export { type Coverage, coverageTable, type Fault, FAULTS, SIMULATED_TRANSITIONS } from './simulation/faults'
 export type { BodyStart, ScriptedJobsOptions } from './simulation/scripted-bodies'
 export { createScriptedJobs } from './simulation/scripted-jobs'
 export {
-  isOutputOf,
-  outcomeOf,
   type Fate,
   type FateOf,
+  isOutputOf,
+  outcomeOf,
   type OutputOf,
   type ScriptOutcome,
   type ScriptOutput,
   type ScriptResult,
 } from './simulation/script-outcome'
-export type {
-  Script,
-  ScriptAction,
-  ScriptBranch,
-  ScriptChild,
-  ScriptChunk,
-  ScriptedJobName,
-  ScriptPolicy,
-  ScriptSleep,
-  ScriptStep,
-  ScriptStream,
-  ScriptTransaction,
-  ScriptWaitFor,
+export {
+  type Script,
+  type ScriptAction,
+  type ScriptBranch,
+  type ScriptChild,
+  type ScriptChunk,
+  SCRIPTED_JOBS,
+  type ScriptedJobName,
+  type ScriptPolicy,
+  type ScriptSleep,
+  type ScriptStep,
+  type ScriptStream,
+  type ScriptTransaction,
+  type ScriptWaitFor,
 } from './simulation/scripts'
-export { SCRIPTED_JOBS } from './simulation/scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulation/simulate'
-export { ENGINE_MUTANTS, STORAGE_MUTANTS, type Mutant } from './simulation/storage-mutants'
+export { ENGINE_MUTANTS, type Mutant, STORAGE_MUTANTS } from './simulation/storage-mutants'
 export { NeverEndsError, NeverWaitsError, UnusedStubError } from './jobs/errors'
 export type { StepStub, StepStubs } from './jobs/step-stubs'
 export {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LIFECYCLE, type TransitionName } from '../lifecycle'
+import { LIFECYCLE, type TransitionName } from '../port/lifecycle'
 import { createMemoryStorage, createMemoryStorageWith } from '../memory/memory-storage'
 import { CORPUS } from './simulation/corpus'
 import { describeFailure, type Exploration, explore, seedsUntilFound } from './simulation/explore'

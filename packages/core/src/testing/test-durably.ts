@@ -1,18 +1,25 @@
-import { isDeclaration } from '../declare-job'
-import type { Durably, Handles, JobRecord } from '../durably'
-import { InvalidOptionError, NotFoundError, TimeoutError } from '../errors'
-import { type DurablyEvent, EVENT_TYPES } from '../events'
-import type { StepInfo } from '../hooks'
-import { type JobHandle, type RunOutput, TRIGGER_AND_WAIT_OPTIONS } from '../job-handle'
-import { type OptionNames, refuseUnknownOptions } from '../known-options'
-import { createMemoryStorage } from '../memory/memory-storage'
-import type { DurablyOptions } from '../options'
-import type { Plugin } from '../plugin'
-import type { Run, Step } from '../run'
-import { type EndedStatus, isEnded } from '../run-status'
-import type { Log } from '../runs'
-import type { StoredEvent } from '../stored-event'
-import { refuseBadWait, WAIT_OPTIONS, type WaitOptions } from '../waits'
+import { type DurablyEvent, EVENT_TYPES, isDeclaration, type Run, type Step, type StoredEvent } from '../job'
+import type { Durably, Handles, JobRecord, Plugin } from '../instance'
+import {
+  type EndedStatus,
+  InvalidOptionError,
+  isEnded,
+  NotFoundError,
+  type OptionNames,
+  refuseUnknownOptions,
+  TimeoutError,
+} from '../base'
+import type { DurablyOptions, StepInfo } from '../engine'
+import {
+  type JobHandle,
+  type Log,
+  refuseBadWait,
+  type RunOutput,
+  TRIGGER_AND_WAIT_OPTIONS,
+  WAIT_OPTIONS,
+  type WaitOptions,
+} from '../client'
+import { createMemoryStorage } from '../memory'
 import type { FakeClock } from './fake-clock'
 import { AwaitedSignals } from './jobs/awaited-signals'
 import { type StepStubs, StubbedSteps } from './jobs/step-stubs'

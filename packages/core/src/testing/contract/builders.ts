@@ -1,7 +1,5 @@
 import { monotonicFactory } from 'ulidx'
-import type { EventTemplate, Lease, NewLog } from '../../records'
-import type { StatusCounts } from '../../storage'
-import type { NewRun, Outcome, RunCommit, StepWrite } from '../../writes'
+import type { EventTemplate, Lease, NewLog, NewRun, Outcome, RunCommit, StatusCounts, StepWrite } from '../../port'
 
 /** Strictly growing, so that a later run has a later id. */
 export const newId = monotonicFactory()

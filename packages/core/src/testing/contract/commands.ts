@@ -1,5 +1,4 @@
-import type { RunRecord } from '../../records'
-import type { RunCommand } from '../../storage'
+import type { RunCommand, RunRecord } from '../../port'
 import { assert, assertEqual, assertMatches } from '../assert'
 import { FAR_MS, newId, newRun, OUTCOME_KINDS, outcomeOf, stepWrite, waitingStep } from './builders'
 import { casesOf } from './contract-case'

@@ -1,5 +1,5 @@
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
-import { LEASE_MS, OUTCOME_KINDS, newLog, newRun, outcomeOf, runCommit, stepWrite } from './builders'
+import { LEASE_MS, newLog, newRun, OUTCOME_KINDS, outcomeOf, runCommit, stepWrite } from './builders'
 import { casesOf } from './contract-case'
 import type { Holder } from './holder'
 import { assertApart } from './instants'

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../records'
+import type { RunRecord } from '../../port'
 import { assertEqual, assertMatches, itemAt } from '../assert'
 import { newId, newRun, OUTCOME_KINDS, outcomeOf, stepWrite, template } from './builders'
 import { casesOf } from './contract-case'

@@ -1,5 +1,4 @@
-import type { Lease, RunRecord } from '../../records'
-import type { CommitAnswer, Outcome, RunCommit } from '../../writes'
+import type { CommitAnswer, Lease, Outcome, RunCommit, RunRecord } from '../../port'
 import { assert, itemAt } from '../assert'
 import { type OutcomeKind, outcomeOf, runCommit } from './builders'
 import type { Kit } from './kit'

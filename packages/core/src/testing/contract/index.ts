@@ -1,4 +1,4 @@
-import type { Capability } from '../../capabilities'
+import type { Capability } from '../../port'
 import { CHILD_CASES } from './children'
 import { CLAIM_CASES } from './claim'
 import { COMMAND_CASES } from './commands'

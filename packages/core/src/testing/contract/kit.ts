@@ -1,17 +1,21 @@
-import type {
-  EventStorage,
-  JobLimits,
-  LimitedClaim,
-  LimitStorage,
-  LogStorage,
-  SignalStorage,
-  TransactionStorage,
-  WatchStorage,
-} from '../../capabilities'
-import { SUSPECT_FROM } from '../../crashes'
-import type { RunRecord } from '../../records'
-import type { ClaimParams, CommandAnswer, RecoverParams, RunCommand, Storage } from '../../storage'
-import type { NewRun } from '../../writes'
+import {
+  type ClaimParams,
+  type CommandAnswer,
+  type EventStorage,
+  type JobLimits,
+  type LimitedClaim,
+  type LimitStorage,
+  type LogStorage,
+  type NewRun,
+  type RecoverParams,
+  type RunCommand,
+  type RunRecord,
+  type SignalStorage,
+  type Storage,
+  SUSPECT_FROM,
+  type TransactionStorage,
+  type WatchStorage,
+} from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { LEASE_MS, newId, newRun } from './builders'
 import type { ContractStorage } from './contract-case'

@@ -1,5 +1,5 @@
-import type { RunRecord } from '../../records'
-import { isEnded } from '../../run-status'
+import type { RunRecord } from '../../port'
+import { isEnded } from '../../base'
 import { assertEqual, assertMatches } from '../assert'
 import { DETAIL, FAR_MS, OUTCOME_KINDS, type OutcomeKind, outcomeOf, stepWrite, waitingStep } from './builders'
 import { casesOf, type ContractCase } from './contract-case'

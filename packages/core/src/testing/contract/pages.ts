@@ -1,5 +1,4 @@
-import type { RunRecord } from '../../records'
-import type { RunCursor, RunQuery } from '../../storage'
+import type { RunCursor, RunQuery, RunRecord } from '../../port'
 import { assert, assertEqual } from '../assert'
 import { newId, newRun } from './builders'
 import { casesOf } from './contract-case'

@@ -1,4 +1,4 @@
-import type { RunCommit } from '../../writes'
+import type { RunCommit } from '../../port'
 import { assertEqual } from '../assert'
 import { newLog, OUTCOME_KINDS, type OutcomeKind, outcomeOf, stepWrite, template } from './builders'
 import { casesOf, type ContractCase } from './contract-case'

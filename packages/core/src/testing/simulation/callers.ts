@@ -1,5 +1,5 @@
-import { DurablyError } from '../../errors'
-import type { TriggerOptions } from '../../trigger-options'
+import { DurablyError } from '../../base'
+import type { TriggerOptions } from '../../job'
 import type { Fleet } from './fleet'
 import type { Model } from './model'
 import { waitingRows } from './model-run'

@@ -1,6 +1,4 @@
-import type { Lease } from '../../records'
-import type { Storage } from '../../storage'
-import type { Outcome, RunCommit } from '../../writes'
+import type { Lease, Outcome, RunCommit, Storage } from '../../port'
 import type { Model } from './model'
 import type { Wire } from './wire'
 import type { Witness } from './witness'

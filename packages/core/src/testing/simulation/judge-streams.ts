@@ -1,6 +1,4 @@
-import type { EventTemplate, Lease } from '../../records'
-import type { Storage } from '../../storage'
-import type { RunCommit } from '../../writes'
+import type { EventTemplate, Lease, RunCommit, Storage } from '../../port'
 import { scriptOf } from './judge'
 import { historyOf, type ModelRun, type Tale } from './model-run'
 import { bodyFails, callsOf, joined, sayingsOf, type ScriptStream } from './scripts'

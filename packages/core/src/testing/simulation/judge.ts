@@ -1,4 +1,4 @@
-import type { Outcome } from '../../writes'
+import type { Outcome } from '../../port'
 import { boundOf, isRightDelay } from './judge-retries'
 import { historyOf, type ModelRun } from './model-run'
 import { type FateOf, isOutputOf, outcomeOf, REFUSED_OUTPUT } from './script-outcome'

@@ -1,6 +1,4 @@
-import type { RunRecord } from '../../records'
-import type { ClaimParams } from '../../storage'
-import type { CommitAnswer, RunCommit } from '../../writes'
+import type { ClaimParams, CommitAnswer, RunCommit, RunRecord } from '../../port'
 import { childrenOf } from './model-queries'
 import type { ModelRun } from './model-run'
 import { mustEqual } from './violation'

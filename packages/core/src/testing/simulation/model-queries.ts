@@ -1,7 +1,5 @@
-import type { RunRecord } from '../../records'
-import { RUN_STATUSES } from '../../run-status'
-import type { ClaimParams, CountQuery, PurgeParams, StatusCounts } from '../../storage'
-import type { NewRun, RunCommit } from '../../writes'
+import type { ClaimParams, CountQuery, NewRun, PurgeParams, RunCommit, RunRecord, StatusCounts } from '../../port'
+import { RUN_STATUSES } from '../../base'
 import { type ModelRun, waitingRows } from './model-run'
 import { must } from './violation'
 

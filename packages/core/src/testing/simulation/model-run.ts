@@ -1,7 +1,5 @@
-import type { EventTemplate, Lease, StepRecord } from '../../records'
-import type { RunStatus } from '../../run-status'
-import type { Json } from '../../same-json'
-import type { NewRun, StepWrite } from '../../writes'
+import type { EventTemplate, Lease, NewRun, StepRecord, StepWrite } from '../../port'
+import type { Json, RunStatus } from '../../base'
 
 /** A signal that no step has used up. */
 export interface UnreadSignal {

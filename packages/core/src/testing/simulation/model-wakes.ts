@@ -1,4 +1,4 @@
-import type { Outcome } from '../../writes'
+import type { Outcome } from '../../port'
 import { earliest, ENDED } from './model-queries'
 import { type ModelRun, waitingRows } from './model-run'
 import { must } from './violation'

@@ -1,7 +1,21 @@
-import type { NewSignal, SignalAnswer } from '../../capabilities'
-import type { Lease, RunRecord } from '../../records'
-import type { ClaimParams, CommandAnswer, PurgeParams, RecoverParams, RenewAnswer, RunCommand } from '../../storage'
-import type { CommitAnswer, EnqueueAnswer, NewRun, Outcome, RunCommit, StepWrite } from '../../writes'
+import type {
+  ClaimParams,
+  CommandAnswer,
+  CommitAnswer,
+  EnqueueAnswer,
+  Lease,
+  NewRun,
+  NewSignal,
+  Outcome,
+  PurgeParams,
+  RecoverParams,
+  RenewAnswer,
+  RunCommand,
+  RunCommit,
+  RunRecord,
+  SignalAnswer,
+  StepWrite,
+} from '../../port'
 import { checkAnswer, checkRepeated, checkRepeatedClaim } from './model-answers'
 import { dueAfterLoss, lossOf, ownersOfSuspects } from './model-losses'
 import {

@@ -1,7 +1,5 @@
-import type { JobContext } from '../../context'
-import type { Clock } from '../../environment'
-import { PermanentError, RetryAfterError } from '../../errors'
-import type { StepTools, StreamEmit, StreamTools, TransactionTools } from '../../step-options'
+import type { JobContext, StepTools, StreamEmit, StreamTools, TransactionTools } from '../../job'
+import { type Clock, PermanentError, RetryAfterError } from '../../base'
 import {
   bodyFails,
   failureOf,

@@ -1,8 +1,13 @@
-import type { JobRef } from '../../children'
-import type { JobContext } from '../../context'
-import { defineJob } from '../../define-job'
-import type { StandardSchema } from '../../schema'
-import type { StepTools, StreamEmit, StreamTools, TransactionTools } from '../../step-options'
+import {
+  defineJob,
+  type JobContext,
+  type JobRef,
+  type StepTools,
+  type StreamEmit,
+  type StreamTools,
+  type TransactionTools,
+} from '../../job'
+import type { StandardSchema } from '../../base'
 import { caughtText, LOST_OUTCOME, REFUSED_OUTPUT, type ScriptOutput, type ScriptResult, SLEPT } from './script-outcome'
 import {
   type BodyPlayer,

@@ -1,5 +1,4 @@
-import type { ChildOptions } from '../../children'
-import type { RetryPolicy } from '../../retry'
+import type { ChildOptions, RetryPolicy } from '../../job'
 
 /** One step of a script. Without anything else it succeeds at once with its value. */
 export interface ScriptStep {

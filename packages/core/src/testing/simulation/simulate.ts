@@ -1,5 +1,5 @@
-import { createMemoryStorage } from '../../memory/memory-storage'
-import type { Storage } from '../../storage'
+import { createMemoryStorage } from '../../memory'
+import type { Storage } from '../../port'
 import { Callers } from './callers'
 import type { Coverage } from './faults'
 import { Fleet } from './fleet'

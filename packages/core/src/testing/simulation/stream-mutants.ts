@@ -1,6 +1,4 @@
-import type { EventTemplate, StepRecord } from '../../records'
-import type { Storage } from '../../storage'
-import type { RunCommit } from '../../writes'
+import type { EventTemplate, RunCommit, StepRecord, Storage } from '../../port'
 
 type Mutant = (storage: Storage) => Storage
 

@@ -1,5 +1,4 @@
-import type { Storage } from '../../storage'
-import type { RunCommit } from '../../writes'
+import type { RunCommit, Storage } from '../../port'
 
 type Mutant = (storage: Storage) => Storage
 

@@ -1,7 +1,4 @@
-import type { SignalStorage } from '../../capabilities'
-import type { RunRecord, StepRecord } from '../../records'
-import type { Storage } from '../../storage'
-import type { NewRun, Outcome, RunCommit } from '../../writes'
+import type { NewRun, Outcome, RunCommit, RunRecord, SignalStorage, StepRecord, Storage } from '../../port'
 
 type Mutant = (storage: Storage) => Storage
 

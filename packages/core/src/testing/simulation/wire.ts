@@ -1,5 +1,5 @@
-import { StorageError } from '../../errors'
-import type { Storage } from '../../storage'
+import { StorageError } from '../../base'
+import type { Storage } from '../../port'
 import {
   type Coverage,
   type Fault,

@@ -1,6 +1,13 @@
-import type { Lease, RunRecord } from '../../records'
-import type { ClaimParams, CommandAnswer, RenewAnswer } from '../../storage'
-import type { CommitAnswer, EnqueueAnswer, RunCommit } from '../../writes'
+import type {
+  ClaimParams,
+  CommandAnswer,
+  CommitAnswer,
+  EnqueueAnswer,
+  Lease,
+  RenewAnswer,
+  RunCommit,
+  RunRecord,
+} from '../../port'
 import { judgeOutcome, judgeStart } from './judge'
 import { judgeRows } from './judge-rows'
 import { judgeStreams, type StreamTry } from './judge-streams'

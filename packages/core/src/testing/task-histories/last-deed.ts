@@ -1,6 +1,5 @@
 import type { TaskEvent, TaskEventType } from '../../queue/index'
-import type { RunRecord } from '../../records'
-import type { CommitAnswer, Outcome, RunCommit } from '../../writes'
+import type { CommitAnswer, Outcome, RunCommit, RunRecord } from '../../port'
 import type { BookedTask, Ledger } from './ledger'
 import type { Done } from './mortal-storage'
 import type { QueueProcess } from './queue-process'

@@ -1,5 +1,5 @@
 import { TASK_EVENT_TYPES, type TaskContext, type TaskQueue } from '../../queue/index'
-import type { Storage } from '../../storage'
+import type { Storage } from '../../port'
 import type { FakeClock } from '../fake-clock'
 import type { Random } from '../simulation/random'
 import { must } from '../simulation/violation'

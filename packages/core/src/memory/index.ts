@@ -1,0 +1,6 @@
+export {
+  createMemoryStorage,
+  createMemoryStorageWith,
+  type MemoryStorage,
+  type MemoryStorageOptions,
+} from './memory-storage'

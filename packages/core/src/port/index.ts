@@ -1,0 +1,73 @@
+export {
+  type Capability,
+  type EventStorage,
+  type EventTail,
+  type Hint,
+  type JobLimits,
+  type JobLoad,
+  type LimitedClaim,
+  type LimitedClaimParams,
+  type LimitStorage,
+  type LogPlace,
+  type LogStorage,
+  MOST_STARTS,
+  type NewSignal,
+  type RateLimit,
+  type SignalAnswer,
+  type SignalStorage,
+  type TransactionStorage,
+  type WatchStorage,
+} from './capabilities'
+export type {
+  AssignedParams,
+  Assignment,
+  ClusterStorage,
+  Firing,
+  Lead,
+  WorkerBeat,
+  WorkerRecord,
+} from './cluster-storage'
+export {
+  CRASH_BACKOFF,
+  crashBackoffMs,
+  isSuspect,
+  type LostRun,
+  type Recovery,
+  recoveryOf,
+  type RecoveryTerms,
+  SUSPECT_FROM,
+} from './crashes'
+export { agreeing, keyConflict } from './key-conflict'
+export { type Guard, GUARDS, LIFECYCLE, type Lifecycle, type Transition, type TransitionName } from './lifecycle'
+export type {
+  EventRecord,
+  EventTemplate,
+  Instant,
+  Lease,
+  LogRecord,
+  NewLog,
+  Progress,
+  RunRecord,
+  Scope,
+  SignalRecord,
+  StepKind,
+  StepRecord,
+  StepStatus,
+  WaitingFor,
+} from './records'
+export {
+  capability,
+  type ClaimParams,
+  type CommandAnswer,
+  type CountQuery,
+  type NextDue,
+  type PurgeParams,
+  type RecoverParams,
+  type RenewAnswer,
+  type RunCommand,
+  type RunCursor,
+  type RunQuery,
+  type StatusCounts,
+  type Storage,
+} from './storage'
+export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite, Suspend } from './writes'
