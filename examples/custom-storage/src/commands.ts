@@ -6,7 +6,7 @@ import {
   type RunCommand,
   type RunRecord,
   type TransitionName,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 import { cancelled, left } from './leave.ts'
 

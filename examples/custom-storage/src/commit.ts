@@ -7,7 +7,7 @@ import {
   type RunCommit,
   type RunRecord,
   type StepWrite,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 import { enqueueOne } from './enqueue.ts'
 import { departure } from './leave.ts'

@@ -1,4 +1,4 @@
-import { isEnded, StorageError, type RunRecord } from '@coji/durably-core'
+import { isEnded, StorageError, type RunRecord } from '@coji/durably-core/storage'
 import { wokenAt } from './leave.ts'
 import { keyName, type Change, type State, type StepRow } from './state.ts'
 

@@ -1,4 +1,4 @@
-import { isEnded, type Outcome, type RunRecord, type RunStatus } from '@coji/durably-core'
+import { isEnded, type Outcome, type RunRecord, type RunStatus } from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 
 /** How a run looks that its holder leaves; `cancelled` whatever the outcome when that was asked for. */

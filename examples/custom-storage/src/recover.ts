@@ -1,4 +1,4 @@
-import { isSuspect, type RecoverParams, type Recovery, recoveryOf, type RunRecord } from '@coji/durably-core'
+import { isSuspect, type RecoverParams, type Recovery, recoveryOf, type RunRecord } from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 import { cancelled, left } from './leave.ts'
 

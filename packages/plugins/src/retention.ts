@@ -1,14 +1,13 @@
 import {
   InvalidOptionError,
   isEnded,
-  refuseUnknownOptions,
   type Clock,
   type Durably,
   type EndedStatus,
-  type OptionNames,
   type Plugin,
   type PurgeOptions,
 } from '@coji/durably-core'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import { backgroundClock } from './background-clock'
 
 /** Which ended runs `withRetention` removes, and how often it looks. */

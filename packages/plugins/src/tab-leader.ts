@@ -1,4 +1,5 @@
-import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type Plugin } from '@coji/durably-core'
+import { InvalidOptionError, type Plugin } from '@coji/durably-core'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import { groupOf } from './tab-group'
 import { TabLeadership } from './tab-leadership'
 import { relayEvents } from './tab-relay'

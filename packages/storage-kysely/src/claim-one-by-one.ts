@@ -1,4 +1,4 @@
-import { type ClaimParams, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
+import { type ClaimParams, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
 import type { Rows } from './drivers/hooks'

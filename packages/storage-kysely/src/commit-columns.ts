@@ -1,4 +1,4 @@
-import { isEnded, type Outcome } from '@coji/durably-core'
+import { isEnded, type Outcome } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { OUTCOMES, type OutcomeName } from './outcomes'
 import { list, type Sql, type SqlContext } from './statement'

@@ -1,4 +1,4 @@
-import type { Outcome } from '@coji/durably-core'
+import type { Outcome } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import {
   keepChanges,

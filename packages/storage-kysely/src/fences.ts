@@ -1,4 +1,4 @@
-import { LIFECYCLE, type RunStatus, SUSPECT_FROM, type TransitionName } from '@coji/durably-core'
+import { LIFECYCLE, type RunStatus, SUSPECT_FROM, type TransitionName } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { SqlDialect } from './dialect'
 import type { Sql } from './statement'

@@ -5,7 +5,7 @@ import {
   type Outcome,
   type RunCommit,
   type RunStatus,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { keepChanges, leaveChanges, logColumns, overwriteStep, stepColumns } from './commit-columns'
 import { kept, runValues, stepValues } from './commit-values'

@@ -9,7 +9,7 @@ import type {
   Storage,
   TransactionStorage,
   WatchStorage,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
 import { type Claims, createClaim } from './claim'
 import { createCommand } from './commands'

@@ -1,4 +1,4 @@
-import type { EventTemplate, NewRun } from '@coji/durably-core'
+import type { EventTemplate, NewRun } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import { runColumns } from './rows'
 import { list, type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'

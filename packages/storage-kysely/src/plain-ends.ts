@@ -1,4 +1,4 @@
-import type { CommitAnswer, RunCommit } from '@coji/durably-core'
+import type { CommitAnswer, RunCommit } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { CommitWriter } from './commit'
 import { kept } from './commit-values'

@@ -1,4 +1,4 @@
-import { type ConflictError, type EnqueueAnswer, keyConflict, type NewRun } from '@coji/durably-core'
+import { type ConflictError, type EnqueueAnswer, keyConflict, type NewRun } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { createGroup } from './group-enqueue'

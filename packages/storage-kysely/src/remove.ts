@@ -1,5 +1,5 @@
-import type { PurgeParams, RunStatus } from '@coji/durably-core'
-import { ENDED_STATUSES } from '@coji/durably-core'
+import type { PurgeParams, RunStatus } from '@coji/durably-core/storage'
+import { ENDED_STATUSES } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { isOfJobs } from './reads'

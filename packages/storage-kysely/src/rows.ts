@@ -7,7 +7,7 @@ import type {
   SignalRecord,
   StepRecord,
   WaitingFor,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Sql, SqlContext } from './statement'
 import type { LogsTable, RunEventsTable, RunsTable, SignalsTable, StepsTable } from './tables'

@@ -1,4 +1,4 @@
-import type { EventTemplate } from '@coji/durably-core'
+import type { EventTemplate } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import { assignments, type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'
 import { wokenByChildren } from './woken'

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createBreath } from './breath'
 import { systemClock } from './environment'
-import { createDurably, createMemoryStorage } from '../index'
+import { createDurably } from '../index'
+import { createMemoryStorage } from '../memory/memory-storage'
 import { createFakeClock } from '../testing/fake-clock'
 import { anything } from '../testing/test-bench'
 

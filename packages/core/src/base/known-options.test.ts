@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import {
   createDurably,
-  createMemoryStorage,
   declareJob,
   defineJob,
   type Durably,
   InvalidOptionError,
   type JobContext,
   type JobHandle,
-  refuseUnknownOptions,
   RetryAfterError,
 } from '../index'
+import { createMemoryStorage } from '../memory/memory-storage'
+import { refuseUnknownOptions } from '../extend'
 import { anything, type Bench, createBench } from '../testing/test-bench'
 
 let bench: Bench

@@ -1,3 +1,4 @@
+/** Every state that a run can be in; `LIFECYCLE` says how it gets from one into another. */
 export const RUN_STATUSES = [
   'pending',
   'assigned',

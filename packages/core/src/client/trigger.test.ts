@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type NewRun, type StandardSchema, type Storage, StorageError } from '../index'
+import type { NewRun } from '../storage'
+import { type StandardSchema, type Storage, StorageError } from '../index'
 import {
   anything,
   type Bench,

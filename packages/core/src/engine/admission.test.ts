@@ -1,13 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import {
-  type ClaimParams,
-  defineJob,
-  type Durably,
-  type DurablyOptions,
-  type JobHandle,
-  type JobOptions,
-  type Storage,
-} from '../index'
+import type { ClaimParams } from '../storage'
+import { defineJob, type Durably, type DurablyOptions, type JobHandle, type JobOptions, type Storage } from '../index'
 import { settled } from '../testing/fake-clock'
 import {
   anything,

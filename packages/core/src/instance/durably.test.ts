@@ -1,13 +1,7 @@
 import { afterEach, describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import {
-  createDurably,
-  createMemoryStorage,
-  defineJob,
-  type Durably,
-  type DurablyEvent,
-  type DurablyOptions,
-} from '../index'
+import { createDurably, defineJob, type Durably, type DurablyEvent, type DurablyOptions } from '../index'
+import { createMemoryStorage } from '../memory/memory-storage'
 
 const open: Durably[] = []
 

@@ -1,6 +1,1 @@
-export {
-  createMemoryStorage,
-  createMemoryStorageWith,
-  type MemoryStorage,
-  type MemoryStorageOptions,
-} from './memory-storage'
+export { createMemoryStorage, type MemoryStorage, type MemoryStorageOptions } from './memory-storage'

@@ -1,4 +1,3 @@
-import { ulid } from 'ulidx'
 import {
   type EventStorage,
   LIFECYCLE,
@@ -9,7 +8,7 @@ import {
   type Storage,
   type WatchStorage,
 } from '../port'
-import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { createEnvironment, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { command } from './commands'
@@ -89,7 +88,7 @@ function bind(memory: Memory): MemoryStorage {
     }
   }
   return {
-    location: `memory: ${ulid()}`,
+    location: `memory: ${createEnvironment().createId()}`,
     migrate: async () => {},
     enqueue: (runs) => write(() => enqueue(memory, runs)),
     claim: (params) => write(() => claim(memory, params)),

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { createMemoryStorage } from '../index'
+import { createMemoryStorage } from '../memory/memory-storage'
 import { countCalls } from '../testing/test-bench'
 import { createTaskQueue, type TaskQueue } from './index'
 

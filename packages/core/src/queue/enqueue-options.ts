@@ -1,5 +1,6 @@
-import { InvalidOptionError, type OptionNames, refuseUnknownOptions, type TriggerOptions } from '../index'
-import { DEFAULTS } from '../task-engine'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import type { TriggerOptions } from '../job'
+import { DEFAULTS } from '../client'
 
 /** When and in which order a task runs. */
 export interface EnqueueOptions {

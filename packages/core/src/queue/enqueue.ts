@@ -1,5 +1,6 @@
-import { InvalidOptionError } from '../index'
-import type { Instance, RunRecord } from '../task-engine'
+import { InvalidOptionError } from '../base'
+import type { Instance } from '../instance'
+import type { RunRecord } from '../port'
 import { type EnqueueOptions, toTriggerOptions } from './enqueue-options'
 import { Enqueueing } from './enqueueing'
 import type { Handlers } from './handlers'

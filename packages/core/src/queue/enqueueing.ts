@@ -1,5 +1,6 @@
-import { StorageError } from '../index'
-import type { Instance, NewRun, RunRecord } from '../task-engine'
+import { StorageError } from '../base'
+import type { Instance } from '../instance'
+import type { NewRun, RunRecord } from '../port'
 import type { QueueSwitch } from './queue-switch'
 import type { EnqueuedTask } from './task-queue'
 

@@ -1,19 +1,22 @@
 import {
-  declareJob,
-  defineJob,
   InvalidOptionError,
-  type JobDeclaration,
-  type JobDefinition,
-  type JobOptions,
   type OptionNames,
   refuseMisspelledOptions,
   refuseUnknownOptions,
-  type RetryPolicy,
   type StandardSchema,
+} from '../base'
+import {
+  declareJob,
+  defineJob,
+  type JobDeclaration,
+  type JobDefinition,
+  type JobOptions,
+  type RetryPolicy,
   type StepLog,
   type StorableSchema,
-} from '../index'
-import { asPlain, type PlainAttempt } from '../task-engine'
+  asPlain,
+  type PlainAttempt,
+} from '../job'
 import { requireTaskRetry } from './options'
 import { jobNameOf } from './task'
 

@@ -1,5 +1,6 @@
-import { InvalidOptionError, type JobDeclaration, type Run } from '../index'
-import { decodeValue, type RunRecord } from '../task-engine'
+import { InvalidOptionError, decodeValue } from '../base'
+import type { JobDeclaration, Run } from '../job'
+import type { RunRecord } from '../port'
 import { DuplicateHandlerError, UnknownTaskTypeError } from './errors'
 import type { DeclaredType, ResolvedHandler } from './handler'
 import { jobNameOf, type Task, taskTypeOf, toTask } from './task'

@@ -1,15 +1,8 @@
-import {
-  type Clock,
-  createMemoryStorage,
-  type DurablyOptions,
-  InvalidOptionError,
-  type OptionNames,
-  refuseUnknownOptions,
-  requireRetryPolicy,
-  type RetryPolicy,
-  type Storage,
-  systemClock,
-} from '../index'
+import { type Clock, InvalidOptionError, type OptionNames, refuseUnknownOptions, systemClock } from '../base'
+import type { DurablyOptions } from '../engine'
+import { requireRetryPolicy, type RetryPolicy } from '../job'
+import { createMemoryStorage } from '../memory'
+import type { Storage } from '../port'
 import type { TaskLogger } from './task-log'
 
 /** How many ended tasks of a state are kept, and for how long. What exceeds either goes. */

@@ -1,5 +1,5 @@
-import { type Clock, TimeoutError } from '../index'
-import type { PlainAttempt } from '../task-engine'
+import { type Clock, TimeoutError } from '../base'
+import type { PlainAttempt } from '../job'
 import type { ResolvedHandler, TaskContext } from './handler'
 
 export interface PerformParams {

@@ -1,4 +1,6 @@
-import { type Clock, ClosedError, type Durably, requireStopOptions, type StopOptions } from '../index'
+import { type Clock, ClosedError } from '../base'
+import { requireStopOptions, type StopOptions } from '../engine'
+import type { Durably } from '../instance'
 import { QueueStoppedError } from './errors'
 import type { Retention } from './retention'
 

@@ -1,4 +1,5 @@
-import { type Clock, type Durably, StorageError } from '../index'
+import { type Clock, StorageError } from '../base'
+import type { Durably } from '../instance'
 import type { Keep } from './options'
 import { ENDED_RUNS, ENDED_TASK_STATES } from './task'
 import type { TaskEvents } from './task-events'

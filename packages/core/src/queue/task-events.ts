@@ -1,5 +1,6 @@
-import { type Clock, type Durably, InvalidOptionError, type Run } from '../index'
-import type { PlainAttempt } from '../task-engine'
+import { type Clock, InvalidOptionError } from '../base'
+import type { Durably } from '../instance'
+import type { Run, PlainAttempt } from '../job'
 import { CANCELLED, taskTypeOf } from './task'
 
 /** What every event of a task carries. */

@@ -1,5 +1,9 @@
-import type { DrainOptions, DrainResult, JobDeclaration, PauseOptions, StandardSchema, StopOptions } from '../index'
-import { createInstance } from '../task-engine'
+import type { StandardSchema } from '../base'
+import type { PauseOptions } from '../client'
+import type { StopOptions } from '../engine'
+import type { JobDeclaration } from '../job'
+import type { DrainOptions, DrainResult } from '../worker'
+import { createInstance } from '../instance'
 import { createEnqueue } from './enqueue'
 import type { EnqueueOptions } from './enqueue-options'
 import {

@@ -1,4 +1,5 @@
-import { ENDED_STATUSES, type EndedStatus, type Run, type RunStatus } from '../index'
+import { ENDED_STATUSES, type EndedStatus, type RunStatus } from '../base'
+import type { Run } from '../job'
 
 /** Every state, in the order of a task's life. */
 export const TASK_STATES = ['queued', 'running', 'retry_scheduled', 'succeeded', 'dead'] as const

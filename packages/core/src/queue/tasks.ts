@@ -1,15 +1,15 @@
 import {
   type Clock,
   ConflictError,
-  type Durably,
   InvalidOptionError,
   NotFoundError,
   type OptionNames,
   refuseUnknownOptions,
-  type Run,
-  type RunFilter,
-  type StatusCounts,
-} from '../index'
+} from '../base'
+import type { RunFilter } from '../client'
+import type { Durably } from '../instance'
+import type { Run } from '../job'
+import type { StatusCounts } from '../port'
 import type { Handlers } from './handlers'
 import {
   ENDED_RUNS,

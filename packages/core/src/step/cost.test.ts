@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { RunCommit, Storage } from '../index'
+import type { RunCommit } from '../storage'
+import type { Storage } from '../index'
 import { anything, type Bench, countCalls, createBench, createGate } from '../testing/test-bench'
 import { settled } from '../testing/fake-clock'
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createDurably, createMemoryStorage, type JobContext, type Storage, systemClock } from '../index'
+import { createDurably, type JobContext, type Storage, systemClock } from '../index'
+import { createMemoryStorage } from '../memory/memory-storage'
 import { settled } from '../testing/fake-clock'
 import { anything, type Bench, createBench, createGate, found, recordEvents } from '../testing/test-bench'
 

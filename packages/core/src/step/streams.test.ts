@@ -1,13 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import {
-  type JobContext,
-  type Plugin,
-  type RunCommit,
-  type Storage,
-  StorageError,
-  type StreamEmit,
-  type TransactionStorage,
-} from '../index'
+import { type JobContext, type Plugin, type Storage, StorageError, type StreamEmit } from '../index'
+import type { RunCommit, TransactionStorage } from '../storage'
 import { settled } from '../testing/fake-clock'
 import {
   anything,

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { StorageError, type TransactionStorage } from '../index'
+import { StorageError } from '../index'
+import type { TransactionStorage } from '../storage'
 import { settled } from '../testing/fake-clock'
 import { anything, createBench, createGate } from '../testing/test-bench'
 

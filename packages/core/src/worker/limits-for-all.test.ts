@@ -5,11 +5,10 @@ import {
   type Durably,
   type DurablyOptions,
   type JobOptions,
-  type LimitStorage,
-  MOST_STARTS,
   type Storage,
   StorageError,
 } from '../index'
+import { type LimitStorage, MOST_STARTS } from '../storage'
 import { createTaskQueue } from '../queue/index'
 import { settled } from '../testing/fake-clock'
 import { anything, type Bench, createBench, createGate, type Gate } from '../testing/test-bench'

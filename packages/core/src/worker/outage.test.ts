@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type RunCommit, type Storage, StorageError } from '../index'
+import type { RunCommit } from '../storage'
+import { type Storage, StorageError } from '../index'
 import {
   anything,
   type Bench,

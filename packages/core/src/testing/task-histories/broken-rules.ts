@@ -1,5 +1,5 @@
 import type { Guard, PurgeParams, RunCommit, RunRecord, Storage, TransitionName } from '../../port'
-import { createMemoryStorage, createMemoryStorageWith } from '../../memory'
+import { createMemoryStorage, createMemoryStorageWith } from '../../memory/memory-storage'
 import type { Task, TaskEventType, TaskQueue } from '../../queue/index'
 import { guardMutants } from '../simulation/guard-mutants'
 import type { TaskKind } from './task-kinds'

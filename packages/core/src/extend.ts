@@ -1,0 +1,3 @@
+/** What packages that extend durably check the options of their own with. */
+
+export { type KnownOptions, type OptionNames, refuseMisspelledOptions, refuseUnknownOptions } from './base'
