@@ -1,7 +1,6 @@
-import { type ClaimParams, isSuspect, type RunRecord } from '../port'
+import { type ClaimParams, isSuspect, type RunChange, type RunRecord } from '../port'
 import { copyOf, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
-import type { RunChange } from './run-table'
 
 export function claim(memory: Memory, params: ClaimParams): RunRecord[] {
   if (params.repeat === true) return claimedBefore(memory, params.claimToken)

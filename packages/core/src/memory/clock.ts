@@ -46,12 +46,3 @@ function rememberLast(convert: (ms: number) => Instant): (ms: number) => Instant
     return last
   }
 }
-
-/** The first of several instants, leaving out what is not set. */
-export function earliest(instants: Iterable<Instant | null>): Instant | null {
-  let first: Instant | null = null
-  for (const instant of instants) {
-    if (instant !== null && (first === null || instant < first)) first = instant
-  }
-  return first
-}

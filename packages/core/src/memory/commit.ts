@@ -1,10 +1,17 @@
-import type { CommitAnswer, NewRun, RunCommit, RunRecord, StepWrite } from '../port'
+import {
+  afterOutcome,
+  type CommitAnswer,
+  type NewRun,
+  type Outcome,
+  type RunChange,
+  type RunCommit,
+  type RunRecord,
+  type StepWrite,
+} from '../port'
 import { checkConflicts, enqueueOne } from './enqueue'
 import { mayCommit, wasApplied } from './fence'
-import { departure } from './leave'
-import { frozenCopy, type Memory } from './memory'
+import { frozenCopy, type Memory, ownChange } from './memory'
 import type { RunEntry } from './run-entry'
-import type { RunChange } from './run-table'
 
 const LOST = Object.freeze({ kept: false })
 
@@ -39,9 +46,15 @@ function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
   if (one.consumedSignals.length > 0) {
     entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
   }
-  const left = one.outcome === null ? stay(memory, entry, one) : departure(memory, entry, one.outcome)
+  const left = one.outcome === null ? stay(memory, entry, one) : leave(memory, entry, one.outcome)
   const change = Object.assign(progressOf(memory, record, one), left.change)
   return memory.table.change(entry, change, together(one.events, left.events))
+}
+
+function leave({ clock }: Memory, { record, steps, lastSignal }: RunEntry, outcome: Outcome) {
+  const waitsEnd = (names: readonly string[]) => steps.waitingDueAt(names)
+  const { change, events } = afterOutcome(record, outcome, { time: clock, waitsEnd, lastSignal })
+  return { change: ownChange(change), events }
 }
 
 function together<T>(some: readonly T[], more: readonly T[]): readonly T[] {

@@ -1,4 +1,4 @@
-import type { EventTemplate, Instant, RunRecord } from '../port'
+import { type EventTemplate, type Instant, type RunChange, type RunRecord, wokenAt } from '../port'
 import { isEnded } from '../base'
 import type { Clock } from './clock'
 import { EndedRuns, isLive } from './ended-runs'
@@ -8,11 +8,6 @@ import { type Places, Row } from './row'
 import type { Rules } from './rules'
 import { RunEntry } from './run-entry'
 import { StatusCounter } from './status-counts'
-import { wokenAt } from './woken-at'
-
-export type RunChange = Partial<
-  Omit<RunRecord, 'id' | 'tenant' | 'jobName' | 'version' | 'updatedAt' | 'lastEventSequence'>
->
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 

@@ -37,6 +37,20 @@ export {
   type RecoveryTerms,
   SUSPECT_FROM,
 } from './crashes'
+export {
+  afterCancel,
+  afterCancelRequest,
+  afterFailParked,
+  afterOutcome,
+  afterPark,
+  afterRecovery,
+  afterRetry,
+  afterUnpark,
+  type LeavingTerms,
+  type RunChange,
+  wokenAt,
+  type WriteTime,
+} from './effects'
 export { agreeing, keyConflict } from './key-conflict'
 export { type Guard, GUARDS, LIFECYCLE, type Lifecycle, type Transition, type TransitionName } from './lifecycle'
 export type {
