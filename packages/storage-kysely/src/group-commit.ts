@@ -151,7 +151,7 @@ const STEP_VALUES = [
     'checkpoint',
   ] as const),
   ...(['waitName', 'dueAt', 'dueInMs', 'minusDurationMs'] as const),
-]
+] as const
 const LOG_VALUES = ['place', 'logId', 'stepName', 'level', 'message', 'data', 'timestamp'] as const
 const EVENT_VALUES = ['offset', 'type', 'payload', 'isCancelled'] as const
 

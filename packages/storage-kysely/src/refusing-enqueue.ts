@@ -13,7 +13,16 @@ type RefusingEnqueue = (
   runs: readonly NewRun[],
 ) => Promise<readonly EnqueueAnswer[] | ConflictError | null>
 
-const KEY_VALUES = ['id', 'tenant', 'jobName', 'idempotencyKey', 'payload', 'isRefusing', 'scheduleId', 'scheduledFor']
+const KEY_VALUES = [
+  'id',
+  'tenant',
+  'jobName',
+  'idempotencyKey',
+  'payload',
+  'isRefusing',
+  'scheduleId',
+  'scheduledFor',
+] as const
 
 /**
  * For Postgres: creates runs of which a key may refuse the whole list. They are created, compared with what has their keys,

@@ -5,14 +5,23 @@ import type { Rows } from './drivers/hooks'
 import { isOfJobs } from './reads'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
-import { and, compileQuery, runsBy, type Sql, type SqlContext, type Statement, statement } from './statement'
+import {
+  type ParameterName,
+  and,
+  compileQuery,
+  runsBy,
+  type Sql,
+  type SqlContext,
+  type Statement,
+  statement,
+} from './statement'
 import type { StatementTarget } from './statement-target'
 import { awaitersOf } from './woken'
 
-type Parameter<TName extends string> = (name: TName) => Sql
+type Parameter<TName extends ParameterName> = (name: TName) => Sql
 
 /** Deletes runs with all that belongs to them; the run last, because the guard looks at it. */
-export function removeStatements<TName extends string>(
+export function removeStatements<TName extends ParameterName>(
   context: SqlContext,
   guard: (p: Parameter<TName>) => Sql,
   /** What is told of each run. */
