@@ -1,3 +1,10 @@
 /** What packages that extend durably check the options of their own with. */
 
-export { type KnownOptions, type OptionNames, refuseMisspelledOptions, refuseUnknownOptions } from './base'
+export {
+  type KnownOptions,
+  type OptionNames,
+  refuseMisspelledOptions,
+  refuseUnknownOptions,
+  requireDuration,
+  requireInteger,
+} from './base'

@@ -22,3 +22,20 @@ export function refuseBadDuration(what: string, ms: number | undefined): void {
   if (ms === undefined || (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY)) return
   throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
 }
+
+/** For what would spin, or never come, at 0. */
+export function requireDuration(what: string, ms: number): void {
+  if (typeof ms === 'number' && ms > 0 && ms < Number.POSITIVE_INFINITY) return
+  throw new InvalidOptionError(`${what} must be more than 0 ms, not ${String(ms)}.`)
+}
+
+export function requireInteger(
+  what: string,
+  value: number,
+  range: { readonly from: number; readonly to?: number },
+): void {
+  const { from, to = Number.MAX_SAFE_INTEGER } = range
+  if (Number.isSafeInteger(value) && value >= from && value <= to) return
+  const limits = range.to === undefined ? `from ${from}` : `from ${from} to ${to}`
+  throw new InvalidOptionError(`${what} must be an integer ${limits}, not ${String(value)}.`)
+}

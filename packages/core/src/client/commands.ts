@@ -11,6 +11,7 @@ import {
   refuseBadKey,
   refuseBadText,
   refuseUnknownOptions,
+  requireInteger,
 } from '../base'
 import { type Engine, recorded } from '../engine'
 import { type EventInput, type Run, toRun } from '../job'
@@ -228,9 +229,7 @@ function toPurge(options: PurgeOptions): PurgeParams {
       `olderThan must be a Date or a number of milliseconds from 0, not ${String(olderThan)}.`,
     )
   }
-  if (keepNewest !== undefined && !(Number.isSafeInteger(keepNewest) && keepNewest >= 0)) {
-    throw new InvalidOptionError(`keepNewest must be an integer from 0, not ${keepNewest}.`)
-  }
+  if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
   const statuses = status === undefined ? ENDED_STATUSES : listOf(status)
   const active = statuses.find((each) => !ENDED_STATUSES.includes(each))
   if (active !== undefined) throw new InvalidOptionError(`purge() takes ended runs only; "${active}" is not an end.`)

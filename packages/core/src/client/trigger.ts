@@ -21,6 +21,7 @@ import {
   refuseBadKey,
   refuseBadText,
   refuseUnknownOptions,
+  requireInteger,
   StorageError,
   toInstant,
   UnknownOutcomeError,
@@ -156,9 +157,7 @@ function refuseBadOptions(options: TriggerOptions): void {
   if (!Number.isSafeInteger(priority) || Math.abs(priority) > 2 ** 31 - 1) {
     throw new InvalidOptionError(`priority must be a 32-bit integer, not ${priority}.`)
   }
-  if (!Number.isSafeInteger(concurrencyLimit) || concurrencyLimit < 1 || concurrencyLimit > 1000) {
-    throw new InvalidOptionError(`concurrencyLimit must be an integer from 1 to 1000, not ${concurrencyLimit}.`)
-  }
+  requireInteger('concurrencyLimit', concurrencyLimit, { from: 1, to: 1000 })
   if (typeof labels !== 'object' || labels === null) throw new InvalidOptionError('labels must be an object.')
   if (typeof holdKeyWhileWaiting !== 'boolean') throw new InvalidOptionError('holdKeyWhileWaiting must be a boolean.')
   if (Object.keys(labels).length > MAX_LABELS)

@@ -6,6 +6,8 @@ import {
   type OptionNames,
   refuseBadText,
   refuseUnknownOptions,
+  requireDuration,
+  requireInteger,
 } from '../base'
 import type { Storage } from '../port'
 
@@ -91,25 +93,17 @@ export function resolveOptions(options: DurablyOptions, environment: Environment
   }
   if (resolved.workerId === '') throw new InvalidOptionError('workerId must not be empty.')
   refuseBadText('workerId', resolved.workerId)
-  for (const name of ['pollingIntervalMs', 'heartbeatIntervalMs', 'leaseMs'] as const) {
-    if (!(resolved[name] > 0 && Number.isFinite(resolved[name]))) {
-      throw new InvalidOptionError(`${name} must be more than 0 ms, not ${resolved[name]}.`)
-    }
-  }
-  for (const name of ['concurrency', 'maxCrashes'] as const) {
-    if (!Number.isSafeInteger(resolved[name]) || resolved[name] < 1) {
-      throw new InvalidOptionError(`${name} must be an integer from 1, not ${resolved[name]}.`)
-    }
-  }
+  requireDuration('pollingInterval', resolved.pollingIntervalMs)
+  requireDuration('heartbeatInterval', resolved.heartbeatIntervalMs)
+  requireDuration('staleThreshold', resolved.leaseMs)
+  for (const name of ['concurrency', 'maxCrashes'] as const) requireInteger(name, resolved[name], { from: 1 })
   refuseShortLease(resolved.leaseMs, resolved.heartbeatIntervalMs)
   return resolved
 }
 
 /** Refuses what a plugin needs, as it would be refused of the application. */
 export function refuseBadLease(leaseMs: number, { heartbeatIntervalMs }: EngineOptions): void {
-  if (!(leaseMs > 0 && Number.isFinite(leaseMs))) {
-    throw new InvalidOptionError(`staleThreshold must be more than 0 ms, not ${leaseMs}.`)
-  }
+  requireDuration('staleThreshold', leaseMs)
   refuseShortLease(leaseMs, heartbeatIntervalMs)
 }
 

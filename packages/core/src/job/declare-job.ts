@@ -1,4 +1,11 @@
-import { InvalidOptionError, type OptionNames, refuseBadText, refuseUnknownOptions, type StandardSchema } from '../base'
+import {
+  InvalidOptionError,
+  type OptionNames,
+  refuseBadText,
+  refuseUnknownOptions,
+  requireDuration,
+  type StandardSchema,
+} from '../base'
 import type { StorableSchema } from './storable'
 
 /** What `declareJob` takes: what triggers and readers of a job have to know. */
@@ -94,9 +101,7 @@ export function toDeclaration({
   }
   if (output !== undefined && !isSchema(output))
     throw new InvalidOptionError(`The output of job "${name}" is no schema.`)
-  if (timeout !== undefined && !(timeout > 0 && Number.isFinite(timeout))) {
-    throw new InvalidOptionError(`The timeout of job "${name}" must be more than 0 ms, not ${timeout}.`)
-  }
+  if (timeout !== undefined) requireDuration(`The timeout of job "${name}"`, timeout)
   return {
     name,
     input,

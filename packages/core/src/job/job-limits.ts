@@ -1,6 +1,6 @@
 import { MOST_STARTS, type RateLimit } from '../port'
 import type { JobDefinition } from './define-job'
-import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions, requireDuration, requireInteger } from '../base'
 
 /** For whom limits hold: each worker by itself, or all that share the database together. */
 export type LimitScope = 'worker' | 'database'
@@ -18,7 +18,7 @@ export function requireJobLimits(
   { concurrency, rateLimit, scope = 'worker' }: GivenLimits,
   what: string,
 ): Pick<JobDefinition, 'concurrency' | 'rateLimit' | 'scope'> {
-  if (concurrency !== undefined) requireCount(concurrency, `${what}: concurrency`)
+  if (concurrency !== undefined) requireInteger(`${what}: concurrency`, concurrency, { from: 1 })
   requireScope(scope, what)
   if (scope === 'database' && concurrency === undefined && rateLimit === undefined) {
     throw new InvalidOptionError(`${what}: scope 'database' needs a concurrency or a rateLimit to hold there.`)
@@ -44,10 +44,8 @@ function requireRate(rateLimit: RateLimit, scope: LimitScope, what: string): Rat
   }
   refuseUnknownOptions(`${what}: rateLimit`, rateLimit, RATE_LIMIT)
   const { max, per } = rateLimit
-  requireCount(max, `${what}: rateLimit.max`)
-  if (!(Number.isFinite(per) && per > 0)) {
-    throw new InvalidOptionError(`${what}: rateLimit.per must be more than 0 ms, not ${String(per)}.`)
-  }
+  requireInteger(`${what}: rateLimit.max`, max, { from: 1 })
+  requireDuration(`${what}: rateLimit.per`, per)
   if (scope === 'database' && max > MOST_STARTS) {
     throw new InvalidOptionError(
       `${what}: rateLimit.max is at most ${MOST_STARTS} with scope 'database', not ${max}. Make max and per smaller alike.`,
@@ -58,9 +56,4 @@ function requireRate(rateLimit: RateLimit, scope: LimitScope, what: string): Rat
   }
   // A copy: who gave it may go on changing it.
   return { max, per }
-}
-
-function requireCount(count: number, what: string): void {
-  if (Number.isSafeInteger(count) && count >= 1) return
-  throw new InvalidOptionError(`${what} must be an integer from 1, not ${String(count)}.`)
 }

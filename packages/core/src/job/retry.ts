@@ -7,6 +7,7 @@ import {
   type OptionNames,
   PermanentError,
   refuseUnknownOptions,
+  requireInteger,
   RetryAfterError,
 } from '../base'
 import type { RunRecord } from '../port'
@@ -81,9 +82,7 @@ const GROWING_DELAY: OptionNames<GrowingDelay> = { from: true, factor: true, upT
 export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPolicy {
   refuseUnknownOptions(`${what}: retry`, policy, RETRY_POLICY)
   const { maxAttempts, delay, countCrashes } = policy
-  if (!Number.isSafeInteger(maxAttempts) || maxAttempts < 1) {
-    throw new InvalidOptionError(`${what}: retry.maxAttempts must be an integer from 1, not ${String(maxAttempts)}.`)
-  }
+  requireInteger(`${what}: retry.maxAttempts`, maxAttempts, { from: 1 })
   if (countCrashes !== undefined && typeof countCrashes !== 'boolean') {
     throw new InvalidOptionError(`${what}: retry.countCrashes must be true or false, not ${String(countCrashes)}.`)
   }

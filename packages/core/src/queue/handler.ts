@@ -3,6 +3,7 @@ import {
   type OptionNames,
   refuseMisspelledOptions,
   refuseUnknownOptions,
+  requireDuration,
   type StandardSchema,
 } from '../base'
 import {
@@ -166,9 +167,7 @@ function requireHandler(handler: TaskHandler): TaskHandler {
     throw new InvalidOptionError(`The handler of "${taskType}" needs a function execute(payload, ctx).`)
   }
   refuseUnknownData(`The handler of "${taskType}"`, handler)
-  if (timeout !== undefined && !(timeout > 0 && Number.isFinite(timeout))) {
-    throw new InvalidOptionError(`The timeout of "${taskType}" must be more than 0 ms, not ${timeout}.`)
-  }
+  if (timeout !== undefined) requireDuration(`The timeout of "${taskType}"`, timeout)
   return handler
 }
 

@@ -10,6 +10,7 @@ import {
   type Json,
   type OptionNames,
   refuseUnknownOptions,
+  requireDuration,
   TimeoutError,
 } from '../base'
 import { isWatched } from '../engine'
@@ -317,7 +318,5 @@ function requireStepOptions(name: string, options: RunStepOptions): void {
   if (retry !== undefined && once === true) {
     throw new InvalidOptionError(`${step} runs at most once, so it cannot be tried again: give once or retry.`)
   }
-  if (timeout !== undefined && !(timeout > 0 && Number.isFinite(timeout))) {
-    throw new InvalidOptionError(`The timeout of step "${name}" must be more than 0 ms, not ${timeout}.`)
-  }
+  if (timeout !== undefined) requireDuration(`The timeout of step "${name}"`, timeout)
 }

@@ -1,7 +1,7 @@
 import type { ChildRuns, EventInput, JobDeclaration, TriggerAllOptions } from '../job'
 import { type CtxCall, openCall } from './call'
 import { type Engine, isWatched } from '../engine'
-import { decodeValue, InvalidOptionError, type OptionNames } from '../base'
+import { decodeValue, InvalidOptionError, type OptionNames, requireInteger } from '../base'
 import { commitOrFail, replayFailure } from './failure'
 import { checkpointOf, elapsedMs, idsOf, newRow, type StepRow } from './row'
 import type { RecordedStep, StepScope } from './scope'
@@ -142,9 +142,7 @@ function refuseBadCall(name: string, payloads: readonly unknown[], options: Trig
   if (concurrencyKey !== undefined || concurrencyLimit !== undefined) {
     throw new InvalidOptionError(`${call}: give either limit or a concurrencyKey of your own, not both.`)
   }
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000) {
-    throw new InvalidOptionError(`${call}: limit must be an integer from 1 to 1000, not ${String(limit)}.`)
-  }
+  requireInteger(`${call}: limit`, limit, { from: 1, to: 1000 })
 }
 
 function idsIn(text: string | null): readonly string[] {

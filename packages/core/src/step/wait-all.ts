@@ -9,6 +9,7 @@ import {
   type OptionNames,
   PayloadTooLargeError,
   refuseUnknownOptions,
+  requireInteger,
   RUN_STATUSES,
   utf8Length,
 } from '../base'
@@ -159,9 +160,7 @@ function pageOf(what: string, ids: readonly string[], options: WaitAllOptions): 
   if (failures !== 'throw' && failures !== 'values') {
     throw new InvalidOptionError(`${what}: failures must be 'throw' or 'values', not '${String(failures)}'.`)
   }
-  for (const [option, value] of Object.entries({ from, count })) {
-    if (Number.isSafeInteger(value) && value >= 0) continue
-    throw new InvalidOptionError(`${what}: ${option} must be an integer from 0, not ${String(value)}.`)
-  }
+  requireInteger(`${what}: from`, from, { from: 0 })
+  requireInteger(`${what}: count`, count, { from: 0 })
   return ids.slice(from, from + count)
 }

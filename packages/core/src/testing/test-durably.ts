@@ -7,6 +7,8 @@ import {
   NotFoundError,
   type OptionNames,
   refuseUnknownOptions,
+  requireDuration,
+  requireInteger,
   TimeoutError,
 } from '../base'
 import type { DurablyOptions, StepInfo } from '../engine'
@@ -140,12 +142,8 @@ function requireOptions(options: TestDurablyOptions<JobRecord>): void {
     throw new InvalidOptionError('createTestDurably() needs jobs made by defineJob(), as in { jobs: { order } }.')
   }
   if (!Array.isArray(plugins)) throw new InvalidOptionError('plugins must be a list.')
-  if (!Number.isSafeInteger(maxJumps) || maxJumps < 1) {
-    throw new InvalidOptionError(`maxJumps must be an integer from 1, not ${String(maxJumps)}.`)
-  }
-  if (!(maxQuietMs > 0 && Number.isFinite(maxQuietMs))) {
-    throw new InvalidOptionError(`maxQuietMs must be more than 0 ms, not ${String(maxQuietMs)}.`)
-  }
+  requireInteger('maxJumps', maxJumps, { from: 1 })
+  requireDuration('maxQuietMs', maxQuietMs)
 }
 
 /** What the parts of a test share. */
