@@ -18,6 +18,7 @@ import {
   type Json,
   LONGEST_DELAY_MS,
   parseNow,
+  pause,
   refuseBadKey,
   refuseBadText,
   refuseUnknownOptions,
@@ -208,7 +209,7 @@ async function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<r
       mayBeThere ||= passes && !(error instanceof StorageError && !error.mayHaveArrived)
       if (!mayBeThere && (!passes || tries === TRIES)) throw error
       if (tries === TRIES) throw new UnknownOutcomeError('the trigger', { cause: error })
-      await new Promise<void>((resolve) => engine.environment.clock.schedule(troubleDelayMs(engine, tries), resolve))
+      await pause(engine.environment.clock, troubleDelayMs(engine, tries))
     }
   }
 }

@@ -8,7 +8,7 @@ import {
   type JobDefinition,
   toTemplate,
 } from '../job'
-import { describeError, type Environment, type InterruptionReason, StorageError, toInstant } from '../base'
+import { describeError, type Environment, type InterruptionReason, pause, StorageError, toInstant } from '../base'
 import type { Plugins } from './hooks'
 import type { EventTemplate, Storage } from '../port'
 
@@ -140,12 +140,18 @@ export async function askPatiently<T>({ engine, interruption, during, call }: Pa
       return await ask(engine, call)
     } catch (error) {
       reportTrouble(engine, error, during)
-      const delayMs = troubleDelayMs(engine, tries)
-      const pause = new Promise<void>((resolve) => engine.environment.clock.schedule(delayMs, resolve))
-      await Promise.race([pause, interruption.expired])
+      await pauseAfterTrouble({ engine, interruption }, tries)
     }
   }
   throw interruption.cause()
+}
+
+/** Until something that the storage refused may be tried again, or the execution is over. */
+export async function pauseAfterTrouble(
+  { engine, interruption }: { readonly engine: Engine; readonly interruption: Pick<Interruptible, 'expired'> },
+  tries: number,
+): Promise<void> {
+  await Promise.race([pause(engine.environment.clock, troubleDelayMs(engine, tries)), interruption.expired])
 }
 
 /** Milliseconds before try number `tries` (from 1) of something the storage refused: 50 ms to 5 s with jitter. */

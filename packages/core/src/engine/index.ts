@@ -8,6 +8,7 @@ export {
   type Engine,
   type Heard,
   isWatched,
+  pauseAfterTrouble,
   recorded,
   reportTrouble,
   type Trouble,

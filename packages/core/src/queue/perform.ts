@@ -1,4 +1,4 @@
-import { type Clock, TimeoutError } from '../base'
+import { type Clock, inTimeWithSignal, TimeoutError } from '../base'
 import type { PlainAttempt } from '../job'
 import type { ResolvedHandler, TaskContext } from './handler'
 
@@ -13,11 +13,10 @@ export interface PerformParams {
 export function perform({ handler, attempt, payload, clock }: PerformParams): unknown {
   const { taskType, timeoutMs } = handler
   if (timeoutMs === null) return handler.execute(payload, new AttemptContext(handler, attempt, null))
-  const limit = limitTime({ timeoutMs, taskType, signal: attempt.signal, clock })
-  const context = new AttemptContext(handler, attempt, limit.signal)
-  // A handler that throws at once is one that rejects.
-  const settled = (async () => void (await handler.execute(payload, context)))()
-  return Promise.race([settled, limit.reached]).finally(limit.callOff)
+  const error = () => new TimeoutError(`The task "${taskType}" took longer than ${timeoutMs} ms.`)
+  return inTimeWithSignal({ clock, ms: timeoutMs, error }, attempt.signal, ({ signal }) =>
+    handler.execute(payload, new AttemptContext(handler, attempt, signal)),
+  )
 }
 
 /** Signal and log are made for who asks for them: most handlers do not. */
@@ -45,34 +44,4 @@ class AttemptContext implements TaskContext {
   get log(): TaskContext['log'] {
     return this.#attempt.log
   }
-}
-
-interface LimitTimeParams {
-  readonly timeoutMs: number
-  readonly taskType: string
-  /** Of the execution. */
-  readonly signal: AbortSignal
-  readonly clock: Clock
-}
-
-/** A signal that aborts with the execution's, or when the time is up. */
-function limitTime({ timeoutMs, taskType, signal, clock }: LimitTimeParams) {
-  const attempt = new AbortController()
-  const interrupt = () => attempt.abort(signal.reason)
-  let callOffTimer = () => {}
-  const reached = new Promise<never>((_resolve, reject) => {
-    callOffTimer = clock.schedule(timeoutMs, () => {
-      const error = new TimeoutError(`The task "${taskType}" took longer than ${timeoutMs} ms.`)
-      // First, or what the handler makes of the abort would be recorded instead.
-      reject(error)
-      attempt.abort(error)
-    })
-  })
-  signal.addEventListener('abort', interrupt, { once: true })
-  attempt.signal.addEventListener('abort', callOffTimer, { once: true })
-  function callOff(): void {
-    callOffTimer()
-    signal.removeEventListener('abort', interrupt)
-  }
-  return { signal: attempt.signal, reached, callOff }
 }

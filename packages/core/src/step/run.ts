@@ -5,6 +5,7 @@ import {
   describeFailure,
   encodeValue,
   InterruptedError,
+  inTimeWithSignal,
   InvalidOptionError,
   isRejection,
   type Json,
@@ -248,26 +249,12 @@ function withinTimeout(call: StepCall): unknown {
   return call.options.timeout === undefined ? call.perform(call, toolsFor(call, interruption)) : withinLimit(call)
 }
 
-async function withinLimit(call: StepCall): Promise<unknown> {
+function withinLimit(call: StepCall): Promise<unknown> {
   const { scope, name, options } = call
-  const { interruption, engine } = scope
-  const limit = new AbortController()
-  const passOn = () => limit.abort(interruption.signal.reason)
-  interruption.signal.addEventListener('abort', passOn, { once: true })
-  let callOff = () => {}
-  const timeOver = new Promise<never>((_, reject) => {
-    callOff = engine.environment.clock.schedule(options.timeout ?? 0, () => {
-      const error = new TimeoutError(`Step "${name}" took longer than ${options.timeout} ms.`)
-      reject(error)
-      limit.abort(error)
-    })
-  })
-  try {
-    return await Promise.race([call.perform(call, toolsFor(call, limit)), timeOver])
-  } finally {
-    callOff()
-    interruption.signal.removeEventListener('abort', passOn)
-  }
+  const ms = options.timeout ?? 0
+  const error = () => new TimeoutError(`Step "${name}" took longer than ${ms} ms.`)
+  const limit = { clock: scope.engine.environment.clock, ms, error }
+  return inTimeWithSignal(limit, scope.interruption.signal, (limited) => call.perform(call, toolsFor(call, limited)))
 }
 
 async function failOrTryAgain(call: StepCall, error: unknown): Promise<unknown> {

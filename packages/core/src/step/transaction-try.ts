@@ -1,12 +1,12 @@
-import { askPatiently, reportTrouble, troubleDelayMs } from '../engine'
-import { decodeValue, encodeValue, isRejection, StorageError } from '../base'
+import { askPatiently, reportTrouble } from '../engine'
+import { decodeValue, encodeValue, inTime, isRejection, StorageError } from '../base'
 import type { EventInput } from '../job'
 import { unlessAborted } from './interruption'
 import type { StepAnswer, Take, Taken } from '../commit'
 import type { RunCommit, StepRecord } from '../port'
 import { toStepCommit } from './row'
 import { completion, type StepCall, type StoredResult } from './run'
-import type { RecordedStep, StepScope } from './scope'
+import type { RecordedStep } from './scope'
 import type { AskedTransaction } from './transaction'
 
 /** How long a storage waits for a connection before a transaction begins. */
@@ -82,21 +82,12 @@ export class TransactionTry {
   }
 
   /** Each wait of a transaction has its limit, but for the answer of the database: a connection can be half open. */
-  async #unlessSilent<T>(sent: Promise<T>): Promise<T> {
+  #unlessSilent<T>(sent: Promise<T>): Promise<T> {
     const { call, timeoutMs } = this.#asked
     const { environment, options } = call.scope.engine
-    const patienceMs = CONNECTION_MS + timeoutMs + Math.round(options.leaseMs / 3)
-    let callOff = () => {}
-    const silence = new Promise<never>((_resolve, reject) => {
-      const giveUp = () =>
-        reject(new StorageError('STORAGE_UNAVAILABLE', `The transaction was not answered within ${patienceMs} ms.`))
-      callOff = environment.clock.schedule(patienceMs, giveUp)
-    })
-    try {
-      return await Promise.race([sent, silence])
-    } finally {
-      callOff()
-    }
+    const ms = CONNECTION_MS + timeoutMs + Math.round(options.leaseMs / 3)
+    const error = () => new StorageError('STORAGE_UNAVAILABLE', `The transaction was not answered within ${ms} ms.`)
+    return inTime({ clock: environment.clock, ms, error }, sent)
   }
 
   async #afterTrouble(error: unknown): Promise<StoredResult | Undone> {
@@ -162,13 +153,6 @@ function childrenIn(commit: RunCommit, stored: readonly StepRecord[]): readonly 
 /** Nobody waits for the result any more: the execution is over, or a plugin has gone on without it. */
 export function refuseIfOver({ scope, isOpen }: StepCall): void {
   if (scope.interruption.reason() !== null || !isOpen) throw scope.interruption.cause()
-}
-
-export async function pauseAfterTrouble({ engine, interruption }: StepScope, tries: number): Promise<void> {
-  const pause = new Promise<void>((resolve) => {
-    engine.environment.clock.schedule(troubleDelayMs(engine, tries), resolve)
-  })
-  await Promise.race([pause, interruption.expired])
 }
 
 /** The fault of this very transaction, which was rolled back. */

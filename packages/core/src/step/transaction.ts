@@ -3,7 +3,8 @@ import type { CtxCall } from './call'
 import { decodeValue, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
 import type { TransactionBody, TransactionOptions } from '../job'
 import { runStep, type StepCall, type StoredResult } from './run'
-import { pauseAfterTrouble, refuseIfOver, TransactionTry } from './transaction-try'
+import { refuseIfOver, TransactionTry } from './transaction-try'
+import { pauseAfterTrouble } from '../engine'
 
 const TRANSACTION_OPTIONS: OptionNames<TransactionOptions> = { retry: true, timeout: true }
 

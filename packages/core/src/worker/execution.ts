@@ -25,7 +25,7 @@ import {
   Suspension,
 } from '../step'
 import { askPatiently, type Engine, isWatched, reportTrouble, type RunInfo } from '../engine'
-import { decodeValue, type InterruptionReason, InvalidOptionError, type StorageError } from '../base'
+import { decodeValue, type InterruptionReason, InvalidOptionError, pause, type StorageError } from '../base'
 import type { LeaseKeeper } from './lease'
 import { conclude, type Conclusion, encodeOutput, type Ending } from './outcome'
 import { refuseSpent } from '../job'
@@ -353,7 +353,7 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
 async function abandon({ engine, interruption, calls, reach }: RunningExecution): Promise<void> {
   if (interruption.reason() === 'shutdown') {
     await Promise.race([calls.stepsDone(), interruption.expired])
-    await new Promise<void>((resolve) => engine.environment.clock.schedule(0, resolve))
+    await pause(engine.environment.clock, 0)
   } else await interruption.expired
   reach({ kind: 'abandoned' })
 }

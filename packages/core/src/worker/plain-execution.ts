@@ -9,7 +9,7 @@ import {
 } from '../port'
 import { createInterruption, createLogs, type Interruption } from '../step'
 import { type Engine, isWatched, type OpenExecution } from '../engine'
-import { decodeValue, type InterruptionReason, isRejection } from '../base'
+import { decodeValue, type InterruptionReason, isRejection, pause } from '../base'
 import { type Done, type Execution, type ExecutionParams, leaseOf, msBefore, OF_THE_JOB, OVER } from './execution'
 import type { HeldLease, LeaseKeeper } from './lease'
 import { conclude, type Conclusion, type Ending } from './outcome'
@@ -169,7 +169,7 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
   async #abandon(interruption: Interruption): Promise<void> {
     const { clock } = this.engine.environment
     // Who gives its signal up at once still says what it came to.
-    if (interruption.reason() === 'shutdown') await new Promise<void>((resolve) => clock.schedule(0, resolve))
+    if (interruption.reason() === 'shutdown') await pause(clock, 0)
     else await interruption.expired
     this.#conclude({ kind: 'abandoned' })
   }
