@@ -16,7 +16,7 @@ export {
   type ErrorDetail,
   HistoryRequiredError,
   InterruptedError,
-  InterruptionError,
+  ExecutionAbortedError,
   type InterruptionReason,
   InvalidOptionError,
   isEnded,

@@ -64,7 +64,7 @@ export {
   HistoryRequiredError,
   type Instant,
   InterruptedError,
-  InterruptionError,
+  ExecutionAbortedError,
   type InterruptionReason,
   InvalidOptionError,
   type JobContext,

@@ -252,9 +252,9 @@ export class UnknownOutcomeError extends DurablyError {
 export type InterruptionReason = 'cancelled' | 'timeout' | 'lease-lost' | 'shutdown' | 'ended'
 
 /** The reason of an aborted `ctx.signal`, and what ctx calls of an interrupted execution reject with. */
-export class InterruptionError extends DurablyError {
-  static override readonly 'durably:error' = { kind: 'InterruptionError' }
-  override readonly name: string = 'InterruptionError'
+export class ExecutionAbortedError extends DurablyError {
+  static override readonly 'durably:error' = { kind: 'ExecutionAbortedError' }
+  override readonly name: string = 'ExecutionAbortedError'
   readonly reason: InterruptionReason
 
   constructor(reason: InterruptionReason, runId: string) {

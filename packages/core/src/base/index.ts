@@ -23,7 +23,7 @@ export {
   type EndedBadly,
   HistoryRequiredError,
   InterruptedError,
-  InterruptionError,
+  ExecutionAbortedError,
   type InterruptionReason,
   InvalidOptionError,
   isRejection,

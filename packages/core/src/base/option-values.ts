@@ -29,6 +29,7 @@ export function requireDuration(what: string, ms: number): void {
   throw new InvalidOptionError(`${what} must be more than 0 ms, not ${String(ms)}.`)
 }
 
+/** For counts and limits. */
 export function requireInteger(
   what: string,
   value: number,

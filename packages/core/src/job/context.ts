@@ -29,7 +29,7 @@ export interface JobContext {
    * recorded step. Going on after a wait does not count.
    */
   readonly tries: number
-  /** Aborts when this execution has to end early; the reason is an `InterruptionError`. */
+  /** Aborts when this execution has to end early; the reason is an `ExecutionAbortedError`. */
   readonly signal: AbortSignal
   readonly log: StepLog
   /**

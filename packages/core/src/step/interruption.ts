@@ -1,4 +1,4 @@
-import { builtin, type Clock, InterruptionError, type InterruptionReason } from '../base'
+import { builtin, type Clock, ExecutionAbortedError, type InterruptionReason } from '../base'
 import { hushInterruptions } from './unheard'
 
 /** How long bodies may take to notice that their execution is over. */
@@ -16,7 +16,7 @@ export interface Interruption {
   /** Settles when interrupted and the grace is over. */
   readonly expired: Promise<void>
   /** The error that says why. */
-  cause(): InterruptionError
+  cause(): ExecutionAbortedError
   /** Whether somebody just threw that error on. */
   isCause(error: unknown): boolean
   /** Nothing is left to expire. */
@@ -31,7 +31,7 @@ export function createInterruption(clock: Clock, runId: string): Interruption {
   // Made for who asks for the signal: most jobs do not, and it costs more than all the rest of an interruption.
   let controller: AbortController | null = null
   let reason: InterruptionReason | null = null
-  let cause: InterruptionError | null = null
+  let cause: ExecutionAbortedError | null = null
   const listeners: (() => void)[] = []
   let callOff: () => void = () => {}
   let expire: () => void = () => {}
@@ -49,7 +49,7 @@ export function createInterruption(clock: Clock, runId: string): Interruption {
     interrupt(given, graceMs = GRACE_MS) {
       if (reason !== null) return
       reason = given
-      cause = new InterruptionError(given, runId)
+      cause = new ExecutionAbortedError(given, runId)
       hushInterruptions()
       callOff = clock.schedule(graceMs, expire)
       for (const listener of listeners) listener()
@@ -58,13 +58,13 @@ export function createInterruption(clock: Clock, runId: string): Interruption {
     end() {
       reason ??= 'ended'
     },
-    cause: () => cause ?? new InterruptionError('ended', runId),
+    cause: () => cause ?? new ExecutionAbortedError('ended', runId),
     isCause: (error) => cause !== null && error === cause,
     dispose: () => callOff(),
   }
 }
 
-function createController(cause: InterruptionError | null): AbortController {
+function createController(cause: ExecutionAbortedError | null): AbortController {
   const controller = new AbortController()
   // All bodies of an execution share one signal, and Node takes eleven who listen for a leak.
   builtin<NodeEvents>('node:events')?.setMaxListeners(0, controller.signal)

@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest'
-import { InterruptionError, PermanentError } from '../base/errors'
+import { ExecutionAbortedError, PermanentError } from '../base/errors'
 import { hushInterruptions } from './unheard'
 
 afterEach(() => vi.unstubAllGlobals())
@@ -32,7 +32,7 @@ it('in a page, what nobody hears of an interruption is kept from the console and
     listening[0]?.listener(event)
     return calls.length === 2
   }
-  const cause = new InterruptionError('cancelled', 'run')
+  const cause = new ExecutionAbortedError('cancelled', 'run')
   const circular = new Error('of itself')
   circular.cause = circular
   const hostile = new Proxy(new Error('hostile'), {

@@ -67,7 +67,7 @@ function hushInNode(process: NodeProcess): void {
 
 /** Also in what the job made of it: an error with it as its cause, or one for several that are nothing else. */
 function isInterruption(thrown: unknown, depth = 0): boolean {
-  if (brandOf(thrown)?.kind === 'InterruptionError') return true
+  if (brandOf(thrown)?.kind === 'ExecutionAbortedError') return true
   if (typeof thrown !== 'object' || thrown === null || depth === 8) return false
   try {
     const { cause, errors } = thrown as { readonly cause?: unknown; readonly errors?: unknown }

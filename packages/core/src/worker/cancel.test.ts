@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { InterruptionError, type JobContext, type Storage } from '../index'
+import { ExecutionAbortedError, type JobContext, type Storage } from '../index'
 import { anything, type Bench, createBench, createGate, createMortal, recordEvents } from '../testing/test-bench'
 import { settled } from '../testing/fake-clock'
 
@@ -51,7 +51,7 @@ describe('cancelling a run in progress here', () => {
     expect(answer).toMatchObject({ status: 'running', cancelRequestedAt: '2030-01-01T00:00:00.000Z' })
     await settled()
     expect(reasons).toMatchObject([{ code: 'CANCELLED', reason: 'cancelled' }])
-    expect(reasons[0]).toBeInstanceOf(InterruptionError)
+    expect(reasons[0]).toBeInstanceOf(ExecutionAbortedError)
     expect(await now()).toMatchObject({ status: 'cancelled', output: null, error: null, ownerId: null })
     expect(events.filter(({ type }) => CANCELS.includes(type as 'run:cancel'))).toMatchObject([
       { type: 'run:cancel', requested: true },
