@@ -198,7 +198,10 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     reportDurability: () => reportDurability(context, executor),
     async enqueue(runs) {
       if (runs.length === 0) return []
-      const answers = await passed(() => enqueuer.enqueue(executor.callers, runs))
+      const looking = gate.pass(executor)
+      if (looking !== undefined) await looking
+      const now = enqueuer.enqueueNow(executor.callers, runs)
+      const answers = now ?? (await enqueuer.enqueue(executor.callers, runs))
       return told.due(answers, () => answers.map(({ run }) => run.id))
     },
     claim: async (params) =>
