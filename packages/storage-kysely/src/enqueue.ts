@@ -19,8 +19,11 @@ export type FindConflict = (target: StatementTarget, runs: readonly NewRun[]) =>
 
 export interface Enqueuer {
   enqueue(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
-  /** Within this very call; `null` where that cannot be, and it has to be done again. */
-  enqueueNow(target: StatementTarget, runs: readonly NewRun[]): readonly EnqueueAnswer[] | null
+  /** As `enqueue`, within this very call where that is possible. */
+  enqueueAtOnce(
+    target: StatementTarget,
+    runs: readonly NewRun[],
+  ): readonly EnqueueAnswer[] | Promise<readonly EnqueueAnswer[]>
   /** Which idempotency key made the database refuse these runs. */
   readonly findConflict: FindConflict
 }
@@ -105,7 +108,7 @@ export function createEnqueue(context: SqlContext): Enqueuer {
     throw comingAndGoing()
   }
 
-  return { enqueue, enqueueNow, findConflict }
+  return { enqueue, enqueueAtOnce: (target, runs) => enqueueNow(target, runs) ?? enqueue(target, runs), findConflict }
 }
 
 function mayRefuse({ onConflict, idempotencyKey }: NewRun): boolean {
