@@ -1,4 +1,4 @@
-import { createContext, type ReactNode, useContext, useMemo } from 'react'
+import { createContext, createElement, type ReactNode, useContext, useMemo } from 'react'
 import type { RunApi } from './run-api'
 import { createRunStore, type RunStore } from './run-store'
 
@@ -14,7 +14,7 @@ export interface DurablyProviderProps {
 /** Lets every hook below it read and follow runs. */
 export function DurablyProvider({ durably, children }: DurablyProviderProps): ReactNode {
   const store = useMemo(() => (isStore(durably) ? durably : createRunStore(durably)), [durably])
-  return <StoreContext value={store}>{children}</StoreContext>
+  return createElement(StoreContext, { value: store }, children)
 }
 
 /** The store of the provider above, for what the hooks do not offer. */
