@@ -112,6 +112,44 @@ test('who comes late sees the body that runs and what it has said', async () => 
   expect((await late.until(hasEnded)).text).toBe('Hello world')
 })
 
+/** Each event comes in a turn of its own. */
+function slow(durably: Durably): RunApi {
+  async function* slowly(...[id, options]: Parameters<RunApi['subscribe']>) {
+    for await (const event of durably.subscribe(id, options)) {
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      yield event
+    }
+  }
+  return {
+    ...durably,
+    subscribe: slowly as (...given: Parameters<RunApi['subscribe']>) => unknown as RunApi['subscribe'],
+  }
+}
+
+test('who comes late is not shown again what is over', async () => {
+  const gate = createGate()
+  let attempts = 0
+  const { durably, job } = open(async (ctx) => {
+    await ctx.run('before', () => 1)
+    return ctx.stream('answer', { retry: { maxAttempts: 2, delay: 0 } }, async (emit) => {
+      attempts += 1
+      await emit(`try ${attempts}`)
+      if (attempts === 1) throw new Error('once')
+      await gate.opened
+    })
+  })
+  const { id } = await job.trigger({})
+  await watch(storeOn(durably).run(id)).until(({ text }) => text === 'try 2')
+  const late = watch(storeOn(slow(durably)).run(id))
+  await late.until(({ isLive }) => isLive)
+  expect(new Set(late.views.map(({ text }) => text))).toEqual(new Set(['', 'try 2']))
+  expect(late.views.flatMap(({ steps }) => steps).filter(({ name }) => name === 'before')).not.toContainEqual(
+    expect.objectContaining({ status: 'running' }),
+  )
+  gate.open()
+  await late.until(hasEnded)
+})
+
 test('a failed run has its error, and a retry by hand is followed again', async () => {
   let isBroken = true
   const { job, store } = open(async (ctx) => {
