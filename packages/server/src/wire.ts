@@ -150,6 +150,8 @@ export const problemSchema = z
   })
   .meta({ id: 'Problem' })
 
+export const openApiSchema = z.looseObject({ openapi: z.string() })
+
 /** In an address: one, or the same name again for each. */
 const oneOrMany = <T extends z.ZodType>(one: T) => z.union([one, z.array(one)])
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
