@@ -1,4 +1,5 @@
 import { follow } from './follow'
+import { hint } from './hints'
 import { listRuns, sizeOf } from './list'
 import { describeApi } from './openapi'
 import { route, runRoute, type Route } from './route'
@@ -86,6 +87,15 @@ const events = runRoute({
   query: wire.followQuerySchema,
   output: 'stream',
   answer: follow,
+})
+
+const hints = route({
+  method: 'GET',
+  path: '/events',
+  action: 'read',
+  summary: 'Tells which runs change, as a stream of hints that may be lost or doubled: read anew what they name.',
+  output: 'stream',
+  answer: hint,
 })
 
 const explain = runRoute({
@@ -190,5 +200,5 @@ const openApi = route({
 export const ROUTES: readonly Route[] = [
   ...[trigger, list, get, steps, logs, history, events, explain],
   ...[cancel, retry, signal, unpark, failParked, remove],
-  ...[counts, me, openApi],
+  ...[hints, counts, me, openApi],
 ]

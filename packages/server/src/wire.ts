@@ -211,6 +211,14 @@ export const signalAnswerSchema = z.strictObject({ deduplicated: z.boolean() })
 /** The last word of `GET /runs/:id/events`, after the last event of a run that has ended. */
 export const doneSchema = z.strictObject({ status: z.enum(RUN_STATUSES) })
 
+/** A message of `GET /events`: the run changed, and was so when it was looked at. `null`: it is gone. */
+export const runHintSchema = z.strictObject({
+  id: z.string(),
+  status: z.enum(RUN_STATUSES).nullable(),
+  version: count.nullable(),
+})
+
+export type RunHint = z.output<typeof runHintSchema>
 export type WireRun = z.output<typeof runSchema>
 export type WireStep = z.output<typeof stepSchema>
 export type WireLog = z.output<typeof logSchema>
