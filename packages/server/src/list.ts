@@ -1,34 +1,68 @@
 import type { Run, RunCursor } from '@coji/durably-core'
 import type { z } from 'zod'
 import { HttpProblem } from './problem'
-import type { Call } from './route'
-import type { Settings } from './options'
-import type { runListQuerySchema } from './wire'
+import type { Call, RunCall } from './route'
+import type { Server } from './server'
+import type { eventListQuerySchema, logListQuerySchema, runListQuerySchema } from './wire'
 
 /** So many where nobody says how many. */
 const PAGE = 50
 
-/** `GET /runs`: a page, and where the next one begins. */
+/** A part of a list, and where the next one begins: `null` when there is none. */
+interface Page<TItem, TPlace> {
+  readonly items: readonly TItem[]
+  readonly next: TPlace | null
+}
+
+/** One more is read than is given, to know whether there is one. A page is never longer than the server's limit. */
+export async function readPage<TItem, TPlace>(
+  { settings }: Server,
+  wanted: number | undefined,
+  { read, placeOf }: { read(limit: number): Promise<readonly TItem[]>; placeOf(item: TItem): TPlace },
+): Promise<Page<TItem, TPlace>> {
+  if (wanted === 0) throw new HttpProblem('INVALID_REQUEST', 'limit must be from 1.')
+  const size = Math.min(wanted ?? PAGE, settings.maxPageSize)
+  const found = await read(size + 1)
+  const items = found.slice(0, size)
+  const last = items.at(-1)
+  return { items, next: found.length > size && last !== undefined ? placeOf(last) : null }
+}
+
+/** `GET /runs` */
 export async function listRuns({ access, server, query }: Call<z.output<typeof runListQuerySchema>>) {
   const { cursor, limit, ...filter } = query
-  const size = limit === undefined ? Math.min(PAGE, server.settings.maxPageSize) : sizeOf(limit, server.settings)
   // Whose runs one sees is for the tenant to say, and whose one asks for is another matter.
   const isForeign = access.tenant !== null && filter.tenant !== undefined && filter.tenant !== access.tenant
   const place = cursor === undefined ? {} : { cursor: toCursor(cursor) }
-  const runs = isForeign ? [] : await access.runs.getRuns({ ...filter, ...place, limit: size + 1 })
-  const page = runs.slice(0, size)
-  return { runs: page.map((run) => server.present.run(run)), next: runs.length > size ? placeOf(page.at(-1)) : null }
+  const { items, next } = await readPage(server, limit, {
+    read: async (size) => (isForeign ? [] : access.runs.getRuns({ ...filter, ...place, limit: size })),
+    placeOf,
+  })
+  return { runs: items.map((run) => server.present.run(run)), next }
 }
 
-export function sizeOf(limit: number, { maxPageSize }: Pick<Settings, 'maxPageSize'>): number {
-  if (limit >= 1 && limit <= maxPageSize) return limit
-  throw new HttpProblem('INVALID_REQUEST', `limit must be from 1 to ${maxPageSize}.`)
+/** `GET /runs/:id/logs` */
+export async function listLogs({ access, server, run, query }: RunCall<z.output<typeof logListQuerySchema>>) {
+  const { items, next } = await readPage(server, query.limit, {
+    read: (limit) => access.runs.getLogs(run.id, { after: query.after, limit }),
+    placeOf: ({ id }) => id,
+  })
+  return { logs: items.map((log) => server.present.log(log, run)), next }
+}
+
+/** `GET /runs/:id/history` */
+export async function listEvents({ access, server, run, query }: RunCall<z.output<typeof eventListQuerySchema>>) {
+  const { items, next } = await readPage(server, query.limit, {
+    read: (limit) => access.runs.getEvents(run.id, { after: query.after, limit }),
+    placeOf: ({ seq }) => seq,
+  })
+  return { events: items.map((event) => server.present.event(event, run)), next }
 }
 
 const SEPARATOR = '~'
 
-function placeOf(run: Run | undefined): string | null {
-  return run === undefined ? null : `${run.createdAt}${SEPARATOR}${run.id}`
+function placeOf({ createdAt, id }: Run): string {
+  return `${createdAt}${SEPARATOR}${id}`
 }
 
 /** The engine says so of what is no cursor. */

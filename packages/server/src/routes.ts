@@ -1,6 +1,6 @@
 import { follow } from './follow'
 import { hint } from './hints'
-import { listRuns, sizeOf } from './list'
+import { listEvents, listLogs, listRuns } from './list'
 import { describeApi } from './openapi'
 import { route, runRoute, type Route } from './route'
 import * as wire from './wire'
@@ -58,11 +58,7 @@ const logs = runRoute({
   summary: 'Reads what a run logged, page by page.',
   query: wire.logListQuerySchema,
   output: wire.logListSchema,
-  async answer({ access, server, run, query }) {
-    const limit = sizeOf(query.limit ?? server.settings.maxPageSize, server.settings)
-    const found = await access.runs.getLogs(run.id, { after: query.after, limit })
-    return { logs: found.map((log) => server.present.log(log, run)) }
-  },
+  answer: listLogs,
 })
 
 const history = runRoute({
@@ -72,11 +68,7 @@ const history = runRoute({
   summary: 'Reads the events of a run, page by page.',
   query: wire.eventListQuerySchema,
   output: wire.eventListSchema,
-  async answer({ access, server, run, query }) {
-    const limit = sizeOf(query.limit ?? server.settings.maxPageSize, server.settings)
-    const found = await access.runs.getEvents(run.id, { after: query.after, limit })
-    return { events: found.map((event) => server.present.event(event, run)) }
-  },
+  answer: listEvents,
 })
 
 const events = runRoute({

@@ -103,8 +103,8 @@ export const eventSchema = z
 /** Runs newest first; `next` is the `cursor` of the page after it, `null` when this is the last. */
 export const runPageSchema = z.strictObject({ runs: z.array(runSchema), next: z.string().nullable() })
 export const stepListSchema = z.strictObject({ steps: z.array(stepSchema) })
-export const logListSchema = z.strictObject({ logs: z.array(logSchema) })
-export const eventListSchema = z.strictObject({ events: z.array(eventSchema) })
+export const logListSchema = z.strictObject({ logs: z.array(logSchema), next: z.string().nullable() })
+export const eventListSchema = z.strictObject({ events: z.array(eventSchema), next: count.nullable() })
 export const explanationSchema = z.strictObject({ explanation: z.string() })
 
 /** How many runs there are of each status; of the pending ones, how many wait for a retry or are parked. */
@@ -175,6 +175,7 @@ export const runListQuerySchema = z.strictObject({
   ...filterShape,
   waitsForRetry: flag.optional(),
   parked: flag.optional(),
+  /** So many at most; the server may give less and a `next`. */
   limit: wholeNumber.optional(),
   /** The `next` of the page before, or the id of a run that is still there. */
   cursor: text.optional(),
