@@ -45,6 +45,8 @@ export interface Health {
   readonly active: readonly string[]
   /** Jobs of which this instance takes no runs, by `pauseJob()`. */
   readonly paused: readonly string[]
+  /** Events are stored, so that runs can be followed wherever they are executed: `withLogPersistence()` is used. */
+  readonly history: boolean
   /** What the storage last failed at, until it answers again. */
   readonly trouble: Trouble | null
 }
@@ -236,9 +238,10 @@ function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
   return scope.tenant
 }
 
-function healthOf({ options, admission, trouble }: Engine, worker: Worker): Health {
+function healthOf({ options, admission, plugins, trouble }: Engine, worker: Worker): Health {
   const { workerId } = options
-  return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), trouble }
+  const history = plugins.recordsEvents()
+  return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), history, trouble }
 }
 
 const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const

@@ -1,0 +1,7 @@
+export { createDurablyClient, type ClientOptions, type ClientTriggerOptions, type DurablyClient } from './client'
+export type { ClientCommands } from './commands'
+export { ServerError, UnreachableError } from './errors'
+export type { RunChange } from './follow'
+export type { TransportOptions } from './transport'
+export type { ClientWaits } from './wait'
+export type { Action, Me, Problem } from '../wire'

@@ -1,0 +1,72 @@
+import type { Run, RunCursor } from '@coji/durably-core'
+import type { z } from 'zod'
+import { HttpProblem } from './problem'
+import type { Call, RunCall } from './route'
+import type { Server } from './server'
+import type { eventListQuerySchema, logListQuerySchema, runListQuerySchema } from './wire'
+
+/** So many where nobody says how many. */
+const PAGE = 50
+
+/** A part of a list, and where the next one begins: `null` when there is none. */
+interface Page<TItem, TPlace> {
+  readonly items: readonly TItem[]
+  readonly next: TPlace | null
+}
+
+/** One more is read than is given, to know whether there is one. A page is never longer than the server's limit. */
+export async function readPage<TItem, TPlace>(
+  { settings }: Server,
+  wanted: number | undefined,
+  { read, placeOf }: { read(limit: number): Promise<readonly TItem[]>; placeOf(item: TItem): TPlace },
+): Promise<Page<TItem, TPlace>> {
+  if (wanted === 0) throw new HttpProblem('INVALID_REQUEST', 'limit must be from 1.')
+  const size = Math.min(wanted ?? PAGE, settings.maxPageSize)
+  const found = await read(size + 1)
+  const items = found.slice(0, size)
+  const last = items.at(-1)
+  return { items, next: found.length > size && last !== undefined ? placeOf(last) : null }
+}
+
+/** `GET /runs` */
+export async function listRuns({ access, server, query }: Call<z.output<typeof runListQuerySchema>>) {
+  const { cursor, limit, ...filter } = query
+  // Whose runs one sees is for the tenant to say, and whose one asks for is another matter.
+  const isForeign = access.tenant !== null && filter.tenant !== undefined && filter.tenant !== access.tenant
+  const place = cursor === undefined ? {} : { cursor: toCursor(cursor) }
+  const { items, next } = await readPage(server, limit, {
+    read: async (size) => (isForeign ? [] : access.runs.getRuns({ ...filter, ...place, limit: size })),
+    placeOf,
+  })
+  return { runs: items.map((run) => server.present.run(run)), next }
+}
+
+/** `GET /runs/:id/logs` */
+export async function listLogs({ access, server, run, query }: RunCall<z.output<typeof logListQuerySchema>>) {
+  const { items, next } = await readPage(server, query.limit, {
+    read: (limit) => access.runs.getLogs(run.id, { after: query.after, limit }),
+    placeOf: ({ id }) => id,
+  })
+  return { logs: items.map((log) => server.present.log(log, run)), next }
+}
+
+/** `GET /runs/:id/history` */
+export async function listEvents({ access, server, run, query }: RunCall<z.output<typeof eventListQuerySchema>>) {
+  const { items, next } = await readPage(server, query.limit, {
+    read: (limit) => access.runs.getEvents(run.id, { after: query.after, limit }),
+    placeOf: ({ seq }) => seq,
+  })
+  return { events: items.map((event) => server.present.event(event, run)), next }
+}
+
+const SEPARATOR = '~'
+
+function placeOf({ createdAt, id }: Run): string {
+  return `${createdAt}${SEPARATOR}${id}`
+}
+
+/** The engine says so of what is no cursor. */
+function toCursor(text: string): RunCursor | string {
+  const [createdAt, id] = text.split(SEPARATOR)
+  return createdAt === undefined || id === undefined ? text : { createdAt, id }
+}
