@@ -1,8 +1,8 @@
 'use client'
 
 export type {
+  ListView,
   LiveStep,
-  LogsView,
   Observed,
   ObservedRunList,
   PageTriggerOptions,
@@ -24,6 +24,6 @@ export { DurablyProvider, type DurablyProviderProps, useRunStore } from './provi
 export { useJob, type UsedJob, type UseJobOptions } from './use-job'
 export { useRead } from './use-read'
 export { type RunActions, useRun, type UsedRun, type UseRunOptions } from './use-run'
-export { useRunLogs } from './use-run-logs'
+export { type RunEvents, type RunLogs, useRunEvents, useRunLogs } from './use-run-history'
 export { type UsedRuns, useRuns, type UseRunsOptions } from './use-runs'
 export { useStream, type UseStreamOptions } from './use-stream'

@@ -26,7 +26,7 @@ export interface RunHint {
 
 /** What the store needs to know and to do: an instance in this tab has it, and so does a client over HTTP. */
 export interface RunApi
-  extends Pick<RunReads, 'getRun' | 'getSteps' | 'getLogs'>,
+  extends Pick<RunReads, 'getRun' | 'getSteps' | 'getLogs' | 'getEvents'>,
     Pick<RunCommands, 'cancel' | 'retry' | 'signal' | 'deleteRun'>,
     RunSubscriptions {
   /** Newest first. */

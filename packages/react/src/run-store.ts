@@ -1,10 +1,10 @@
-import type { TriggeredRun } from '@coji/durably-core'
+import type { Log, StoredEvent, TriggeredRun } from '@coji/durably-core'
+import { GrowingList, type ListView, NOT_READ_YET } from './growing-list'
 import { LiveRead, UNREAD, type ReadView } from './live-read'
 import type { Observed } from './observed'
 import type { PageTriggerOptions, RunApi, RunListFilter } from './run-api'
 import { RunHints } from './run-hints'
 import { NO_RUNS_YET, RunList, type RunListView } from './run-list'
-import { NO_LOGS_YET, RunLogs, type LogsView } from './run-logs'
 import { RunStream, streamOf, type StreamView } from './run-stream'
 import { LOADING, type RunView } from './run-view'
 import { WatchedRun } from './watched-run'
@@ -29,7 +29,10 @@ export interface RunStore {
   readonly api: RunApi
   run(id: string): Observed<RunView>
   runs(filter?: RunListFilter, options?: RunListOptions): ObservedRunList
-  logs(id: string): Observed<LogsView>
+  /** In the order in which they were written. */
+  logs(id: string): Observed<ListView<Log>>
+  /** Those that are stored. */
+  events(id: string): Observed<ListView<StoredEvent>>
   /** Of the step of this name, or of the stream that began last. */
   stream(id: string, stepName?: string): Observed<StreamView>
   /** Anything else about runs, read again whenever they change. What has the same key is the same. */
@@ -90,6 +93,8 @@ export function createRunStore(api: RunApi): RunStore {
     get: () => entries.get<E>(key)?.get() ?? initial,
     subscribe: (listener) => entries.use(key, create).subscribe(listener),
   })
+  const growing = <T>(key: string, create: () => GrowingList<T>) =>
+    observed<ListView<T>, GrowingList<T>>(key, NOT_READ_YET, create)
   const changed = (runId: string) => hints.tell({ runId, isUrgent: true })
   return {
     api,
@@ -100,7 +105,8 @@ export function createRunStore(api: RunApi): RunStore {
       const list = observed<RunListView, RunList>(key, NO_RUNS_YET, create)
       return { ...list, showMore: () => entries.get<RunList>(key)?.showMore() }
     },
-    logs: (id) => observed<LogsView, RunLogs>(`logs ${id}`, NO_LOGS_YET, () => new RunLogs(api, id, watched(id))),
+    logs: (id) => growing(`logs ${id}`, () => logsOf(api, id, watched(id))),
+    events: (id) => growing(`events ${id}`, () => eventsOf(api, id, watched(id))),
     stream(id, stepName) {
       const key = `stream ${id} ${stepName === undefined ? '' : JSON.stringify(stepName)}`
       return observed<StreamView, RunStream>(key, NO_STREAM_YET, () => new RunStream(watched(id), stepName))
@@ -135,6 +141,22 @@ export function createRunStore(api: RunApi): RunStore {
 }
 
 const NO_STREAM_YET = streamOf(LOADING, undefined)
+
+function logsOf(api: RunApi, id: string, run: WatchedRun): GrowingList<Log> {
+  return new GrowingList<Log>({
+    run,
+    growsBy: ({ type }) => type === 'log:write',
+    read: (last, limit) => api.getLogs(id, last === undefined ? { limit } : { after: last.id, limit }),
+  })
+}
+
+function eventsOf(api: RunApi, id: string, run: WatchedRun): GrowingList<StoredEvent> {
+  return new GrowingList<StoredEvent>({
+    run,
+    growsBy: () => true,
+    read: (last, limit) => api.getEvents(id, last === undefined ? { limit } : { after: last.seq, limit }),
+  })
+}
 
 /** The same for the same conditions, whatever their order. */
 function stableKey(filter: RunListFilter): string {

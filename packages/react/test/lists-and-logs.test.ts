@@ -111,14 +111,32 @@ test('logs come as they are written, each once', async () => {
   durably.start()
   const { id } = await job.trigger({})
   const watching = watch(store.logs(id))
-  const early = await watching.until(({ logs }) => logs.some(({ message }) => message === 'begins'))
-  expect(early.logs[0]).toMatchObject({ level: 'info', data: { at: 1 }, stepName: null })
+  const early = await watching.until(({ items }) => items.some(({ message }) => message === 'begins'))
+  expect(early.items[0]).toMatchObject({ level: 'info', data: { at: 1 }, stepName: null })
   gate.open()
-  const all = await watching.until(({ logs }) => logs.some(({ message }) => message === 'ends'))
-  expect(all.logs.map(({ message, stepName }) => [message, stepName])).toEqual([
+  const all = await watching.until(({ items }) => items.some(({ message }) => message === 'ends'))
+  expect(all.items.map(({ message, stepName }) => [message, stepName])).toEqual([
     ['begins', null],
     ['in the middle', 'step'],
     ['ends', null],
+  ])
+})
+
+test('events come as they are stored, each once', async () => {
+  const { durably, job, store } = open(async (ctx) => {
+    await ctx.run('step', () => 1)
+  })
+  const { id } = await job.trigger({})
+  const watching = watch(store.events(id))
+  await watching.until(({ items }) => items.length === 1)
+  durably.start()
+  const all = await watching.until(({ items }) => items.some(({ type }) => type === 'run:complete'))
+  expect(all.items.map(({ seq, type }) => [seq, type])).toEqual([
+    [1, 'run:trigger'],
+    [2, 'run:start'],
+    [3, 'step:start'],
+    [4, 'step:complete'],
+    [5, 'run:complete'],
   ])
 })
 
