@@ -1,0 +1,29 @@
+import { createDurably, createMemoryStorage, type Durably } from '@coji/durably-core'
+import { withLogPersistence } from '@coji/durably-plugins'
+import { createDurablyHandler, type HandlerOptions } from '@coji/durably-server'
+import type { Assets } from '../src/assets'
+import { serveDashboard } from '../src/create-dashboard'
+import { JOBS } from './jobs'
+import { listen } from './node-server'
+
+export const BASE = '/admin/durably'
+
+export type Site = Awaited<ReturnType<typeof openSite>>
+
+/** A dashboard in front of an instance of its own. */
+export async function openSite(assets: Assets, options: HandlerOptions = { allowAnonymous: true }) {
+  const durably: Durably = createDurably({ storage: createMemoryStorage(), pollingInterval: 50, concurrency: 4 })
+  durably.use(withLogPersistence())
+  const jobs = durably.register(JOBS)
+  const api = createDurablyHandler(durably, options)
+  const server = await listen(serveDashboard(assets, { api, basePath: BASE }))
+  return {
+    durably,
+    jobs,
+    url: `${server.url}${BASE}`,
+    async close() {
+      await server.close()
+      await durably.close()
+    },
+  }
+}

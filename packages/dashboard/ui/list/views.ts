@@ -1,0 +1,43 @@
+import type { RunFilter, StatusCounts } from '@coji/durably-core'
+
+/** One way to look at the list. */
+export interface View {
+  readonly key: string
+  readonly label: string
+  readonly filter: Pick<RunFilter, 'status' | 'waitsForRetry' | 'parked'>
+  readonly count: (counts: StatusCounts) => number
+}
+
+export const ALL: View = {
+  key: 'all',
+  label: 'All',
+  filter: {},
+  count: ({ waitsForRetry: _retrying, parked: _parked, ...byStatus }) =>
+    Object.values(byStatus).reduce((sum, count) => sum + count, 0),
+}
+
+export const VIEWS: readonly View[] = [
+  ALL,
+  {
+    key: 'running',
+    label: 'Running',
+    filter: { status: ['running', 'assigned'] },
+    count: ({ running, assigned }) => running + assigned,
+  },
+  {
+    key: 'pending',
+    label: 'Pending',
+    filter: { status: ['pending', 'orphaned'] },
+    count: ({ pending, orphaned }) => pending + orphaned,
+  },
+  { key: 'retrying', label: 'Retrying', filter: { waitsForRetry: true }, count: ({ waitsForRetry }) => waitsForRetry },
+  { key: 'parked', label: 'Parked', filter: { parked: true }, count: ({ parked }) => parked },
+  { key: 'completed', label: 'Completed', filter: { status: 'completed' }, count: ({ completed }) => completed },
+  {
+    key: 'failed',
+    label: 'Failed',
+    filter: { status: ['failed', 'timed_out'] },
+    count: (counts) => counts.failed + counts.timed_out,
+  },
+  { key: 'cancelled', label: 'Cancelled', filter: { status: 'cancelled' }, count: ({ cancelled }) => cancelled },
+]

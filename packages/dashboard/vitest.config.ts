@@ -1,0 +1,3 @@
+import { testProject } from '../../vitest.preset.ts'
+
+export default testProject('dashboard', ['ui/**/*.test.ts', 'test/**/*.test.ts'])
