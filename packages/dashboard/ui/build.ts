@@ -1,8 +1,13 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
-import { build } from 'vite'
+import { promisify } from 'node:util'
 import type { Asset, Assets } from '../src/assets'
+
+const UI = import.meta.dirname
+const VITE = join(createRequire(import.meta.url).resolve('vite/package.json'), '../bin/vite.js')
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -14,21 +19,22 @@ const TYPES: Readonly<Record<string, string>> = {
 export async function buildPage(mode: 'production' | 'source'): Promise<Assets> {
   const outDir = await mkdtemp(join(tmpdir(), 'durably-dashboard-'))
   try {
-    await build({
-      configFile: join(import.meta.dirname, 'vite.config.ts'),
-      mode,
-      logLevel: 'warn',
-      build: { outDir, emptyOutDir: true },
-    })
-    const files = await readdir(outDir, { recursive: true, withFileTypes: true })
-    const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name))
-    const read = async (path: string): Promise<[string, Asset]> => {
-      const type = TYPES[extname(path)]
-      if (type === undefined) throw new Error(`The page has the file ${path}, which nobody knows how to serve.`)
-      return [path.slice(outDir.length + 1).replaceAll('\\', '/'), { type, text: await readFile(path, 'utf8') }]
-    }
-    return Object.fromEntries(await Promise.all(paths.map(read)))
+    const argv = [VITE, 'build', UI, '--mode', mode, '--outDir', outDir, '--emptyOutDir', '--logLevel', 'warn']
+    // In a process of its own: the NODE_ENV of tests would make it a development build.
+    await promisify(execFile)(process.execPath, argv, { cwd: UI, env: { ...process.env, NODE_ENV: 'production' } })
+    return await readAssets(outDir)
   } finally {
     await rm(outDir, { recursive: true, force: true })
   }
+}
+
+async function readAssets(folder: string): Promise<Assets> {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name))
+  const read = async (path: string): Promise<[string, Asset]> => {
+    const type = TYPES[extname(path)]
+    if (type === undefined) throw new Error(`The page has the file ${path}, which nobody knows how to serve.`)
+    return [path.slice(folder.length + 1).replaceAll('\\', '/'), { type, text: await readFile(path, 'utf8') }]
+  }
+  return Object.fromEntries(await Promise.all(paths.map(read)))
 }

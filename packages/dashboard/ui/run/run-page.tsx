@@ -137,6 +137,7 @@ function RunTabs({ run, used }: KnownRunProps) {
             href={`/runs/${run.id}${each === 'timeline' ? '' : `?tab=${each}`}`}
             aria-current={each === tab ? 'page' : undefined}
             replace
+            ref={each === tab ? scrollIntoSight : null}
           >
             {TAB_LABELS[each]}
             {each === 'logs' && logs.logs.length > 0 && <span className="count">{logs.logs.length}</span>}
@@ -153,6 +154,11 @@ function RunTabs({ run, used }: KnownRunProps) {
       </div>
     </div>
   )
+}
+
+/** On a phone there is not room for all of them. */
+function scrollIntoSight(tab: HTMLElement | null): void {
+  tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
 }
 
 function RunData({ run }: { readonly run: Run }) {
