@@ -16,11 +16,18 @@ export async function openSite(assets: Assets, options: HandlerOptions = { allow
   durably.use(withLogPersistence())
   const jobs = durably.register(JOBS)
   const api = createDurablyHandler(durably, options)
-  const server = await listen(serveDashboard(assets, { api, basePath: BASE }))
+  const handler = serveDashboard(assets, { api, basePath: BASE })
+  let server = await listen(handler)
+  const { port } = new URL(server.url)
   return {
     durably,
     jobs,
     url: `${server.url}${BASE}`,
+    /** As while a server is started anew. */
+    goAway: () => server.close(),
+    async comeBack() {
+      server = await listen(handler, Number(port))
+    },
     async close() {
       await server.close()
       await durably.close()

@@ -10,7 +10,7 @@ export interface Listening {
 }
 
 /** Serves a handler of `Request` and `Response` by `node:http`. */
-export async function listen(handler: (request: Request) => Promise<Response>): Promise<Listening> {
+export async function listen(handler: (request: Request) => Promise<Response>, port = 0): Promise<Listening> {
   const server = createServer((incoming, outgoing) => {
     const aborting = new AbortController()
     outgoing.on('close', () => aborting.abort())
@@ -19,7 +19,7 @@ export async function listen(handler: (request: Request) => Promise<Response>): 
       (error: unknown) => outgoing.writeHead(500).end(String(error)),
     )
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

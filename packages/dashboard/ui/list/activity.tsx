@@ -1,6 +1,4 @@
 import type { Run } from '@coji/durably-core'
-import { scaleLinear } from '@visx/scale'
-import { Bar } from '@visx/shape'
 import { useMemo } from 'react'
 import { formatClock, formatCount, formatMoment, plural } from '../format'
 import { statusOf, type Tone } from '../run-status'
@@ -19,8 +17,8 @@ export function Activity({ runs }: { readonly runs: readonly Run[] }) {
   const last = buckets.at(-1)
   if (first === undefined || last === undefined || buckets.length < FEWEST) return null
   const most = Math.max(...buckets.map(({ count }) => count))
-  const x = scaleLinear({ domain: [first.from, last.to], range: [0, WIDTH] })
-  const y = scaleLinear({ domain: [0, most], range: [0, HEIGHT] })
+  const x = (at: number) => ((at - first.from) / (last.to - first.from)) * WIDTH
+  const y = (count: number) => (count / most) * HEIGHT
   const isOneDay = last.to - first.from < 86_400_000
   const ends = [first.from, last.to].map((at) => {
     const instant = new Date(at).toISOString()
@@ -36,7 +34,7 @@ export function Activity({ runs }: { readonly runs: readonly Run[] }) {
             if (count === 0) return null
             below += count
             return (
-              <Bar
+              <rect
                 key={`${bucket.from} ${tone}`}
                 className={`is-${tone}`}
                 x={x(bucket.from) + 1}

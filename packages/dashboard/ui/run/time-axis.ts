@@ -1,4 +1,3 @@
-import { scaleLinear } from '@visx/scale'
 import { formatDuration } from '../format'
 
 export interface Tick {
@@ -19,10 +18,9 @@ const DAY_MS = 86_400_000
 export function ticksOf(durationMs: number, most: number): readonly Tick[] {
   const days = Math.ceil(durationMs / DAY_MS / most) * DAY_MS
   const stepMs = STEPS_MS.find((step) => durationMs / step <= most) ?? Math.max(DAY_MS, days)
-  const place = scaleLinear({ domain: [0, durationMs], range: [0, 1] })
   const count = Math.floor(durationMs / stepMs) + 1
   return Array.from({ length: count }, (_, index) => index * stepMs).map((ms) => ({
-    at: place(ms),
+    at: ms / durationMs,
     label: ms === 0 ? '0' : formatDuration(ms),
   }))
 }
