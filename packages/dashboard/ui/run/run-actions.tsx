@@ -75,13 +75,13 @@ export function RunActions({ run, waitsFor }: RunActionsProps) {
   const [isSignalling, setIsSignalling] = useState(false)
   const { me } = useViewer()
   const actions = ACTIONS.filter(({ needs, can }) => me.actions.includes(needs) && can(run))
-  const canSignal = me.actions.includes('signal') && CAN.signal(run)
+  const canSignal = me.actions.includes('signal') && CAN.signal(run) && waitsFor.length > 0
   if (actions.length === 0 && !canSignal) return null
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a group of form fields
     <div className="button-row" role="group" aria-label="Actions">
       {canSignal && (
-        <button type="button" className={waitsFor.length > 0 ? 'primary' : ''} onClick={() => setIsSignalling(true)}>
+        <button type="button" className="primary" onClick={() => setIsSignalling(true)}>
           Signal
         </button>
       )}
