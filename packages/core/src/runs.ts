@@ -5,13 +5,14 @@ import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { RUN_STATUSES, type RunStatus } from './lifecycle'
 import { toRun, toStep, type Run, type Step } from './run'
 import { toCursor } from './run-cursor'
+import { RUN_SEARCH, toSearch, type RunSearch } from './run-search'
 import type { Capability, CountQuery, RunCursor, RunQuery, StatusCounts, Storage } from './storage'
 import { withLogs } from './stored-logs'
 import { toStoredEvent, type StoredEvent } from './stored-event'
 import { decodeValue } from './values'
 
 /** Which runs `getRuns()` returns: those that meet every condition. */
-export interface RunFilter {
+export interface RunFilter extends RunSearch {
   /** One status, or any of several. */
   readonly status?: RunStatus | readonly RunStatus[] | undefined
   /** One job, or any of several. */
@@ -31,7 +32,10 @@ export interface RunFilter {
 }
 
 /** Which runs `counts()` counts: those that meet every condition. */
-export type CountFilter = Pick<RunFilter, 'jobName' | 'tenant'>
+export interface CountFilter extends Pick<RunFilter, 'jobName' | 'tenant'> {
+  /** Counts no further, which is quicker: a number that is this one means "at least so many". Default: all. */
+  readonly upTo?: number | undefined
+}
 
 /** A part of a long list. */
 export interface PageOptions<TCursor> {
@@ -66,9 +70,11 @@ export interface RunReads {
   explain(id: string): Promise<string>
 }
 
-const COUNT_FILTER: OptionNames<CountFilter> = { jobName: true, tenant: true }
+const COUNT_FILTER: OptionNames<CountFilter> = { jobName: true, tenant: true, upTo: true }
 export const RUN_FILTER: OptionNames<RunFilter> = {
-  ...COUNT_FILTER,
+  ...RUN_SEARCH,
+  jobName: true,
+  tenant: true,
   status: true,
   waitsForRetry: true,
   parked: true,
@@ -150,7 +156,7 @@ export function capability<Name extends Capability>(
   return group
 }
 
-function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }: RunFilter): RunQuery {
+function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit, ...search }: RunFilter): RunQuery {
   const statuses = status === undefined ? undefined : listOf(status)
   const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
   if (unknown !== undefined) {
@@ -160,8 +166,12 @@ function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }:
     if (given !== undefined && typeof given !== 'boolean')
       throw new InvalidOptionError(`${name} must be true or false, not ${String(given)}.`)
   }
+  if (search.waitsFor !== undefined && (waitsForRetry !== undefined || parked !== undefined)) {
+    throw new InvalidOptionError('Give either waitsFor, or waitsForRetry and parked, not both.')
+  }
   return {
-    ...toCountQuery(countable),
+    ...toCountQuery({ jobName, tenant }),
+    ...toSearch(search),
     ...(statuses !== undefined && { statuses }),
     ...(waitsForRetry !== undefined && { waitsForRetry }),
     ...(parked !== undefined && { parked }),
@@ -170,8 +180,9 @@ function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }:
   }
 }
 
-function toCountQuery({ jobName, tenant }: CountFilter): CountQuery {
+function toCountQuery({ jobName, tenant, upTo }: CountFilter): CountQuery {
   return {
+    ...(upTo !== undefined && { upTo: refuseBadLimit(upTo, 'upTo') }),
     ...(jobName !== undefined && { jobNames: listOf(jobName) }),
     ...(tenant !== undefined && { tenant }),
   }
@@ -190,7 +201,7 @@ function toPage<TCursor>(call: string, page: PageOptions<TCursor>) {
   }
 }
 
-function refuseBadLimit(limit: number): number {
+function refuseBadLimit(limit: number, name = 'limit'): number {
   if (Number.isSafeInteger(limit) && limit > 0) return limit
-  throw new InvalidOptionError(`limit must be a positive integer, not ${limit}.`)
+  throw new InvalidOptionError(`${name} must be a positive integer, not ${limit}.`)
 }

@@ -8,7 +8,7 @@ import type {
 } from './capabilities'
 import type { ClusterStorage } from './cluster-storage'
 import type { RunStatus } from './lifecycle'
-import type { ErrorDetail, EventTemplate, Instant, Lease, RunRecord, Scope, StepRecord } from './records'
+import type { ErrorDetail, EventTemplate, Instant, Lease, RunRecord, Scope, StepKind, StepRecord } from './records'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
 export type {
   Capability,
@@ -162,15 +162,27 @@ export interface RunQuery {
   readonly parentRunId?: string
   /** Those that hold a slot of this concurrency key. */
   readonly holdingKey?: string
+  /** Created then or later. */
+  readonly createdFrom?: Instant
+  /** Created earlier. */
+  readonly createdBefore?: Instant
+  /** The id begins so, with no character beyond those of ids. */
+  readonly idPrefix?: string
+  /** The `code` in `errorDetail`. */
+  readonly errorCode?: string
+  /** Suspended, with a waiting step of one of these kinds. */
+  readonly waitsForKinds?: readonly StepKind[]
   readonly limit?: number
   /** The last run of the page before. */
   readonly cursor?: RunCursor
 }
 
-/** Which runs are counted: the conditions of `RunQuery` of the same names. */
+/** Which runs are counted: the conditions of `RunQuery` of the same names, and how far. */
 export interface CountQuery {
   readonly tenant?: string
   readonly jobNames?: readonly string[]
+  /** Nothing is counted any further: a number that is this one means "at least so many". */
+  readonly upTo?: number
 }
 
 /** How many runs of each status there are. */

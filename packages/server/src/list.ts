@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { HttpProblem } from './problem'
 import type { Call, RunCall } from './route'
 import type { Server } from './server'
-import type { eventListQuerySchema, logListQuerySchema, runListQuerySchema } from './wire'
+import type { countQuerySchema, eventListQuerySchema, logListQuerySchema, runListQuerySchema } from './wire'
 
 /** So many where nobody says how many. */
 const PAGE = 50
@@ -57,6 +57,18 @@ export async function listEvents({ access, server, run, query }: RunCall<z.outpu
     placeOf: ({ seq }) => seq,
   })
   return { events: items.map((event) => server.present.event(event, run)), next }
+}
+
+/** Nobody waits for a number that nobody reads to the last digit: so far everything is counted. */
+const MOST_COUNTED = { ofAll: 10_000, ofJobs: 1000 } as const
+
+/** `GET /stats` */
+export async function countRuns({ access, query }: Call<z.output<typeof countQuerySchema>>) {
+  const { upTo = Number.POSITIVE_INFINITY, tenant, jobName } = query
+  const most = jobName === undefined ? MOST_COUNTED.ofAll : MOST_COUNTED.ofJobs
+  if (upTo === 0) throw new HttpProblem('INVALID_REQUEST', 'upTo must be from 1.')
+  const isForeign = access.tenant !== null && tenant !== undefined && tenant !== access.tenant
+  return access.runs.counts({ jobName: isForeign ? [] : jobName, tenant, upTo: Math.min(upTo, most) })
 }
 
 const SEPARATOR = '~'

@@ -1,6 +1,6 @@
 import { follow } from './follow'
 import { hint } from './hints'
-import { listEvents, listLogs, listRuns } from './list'
+import { countRuns, listEvents, listLogs, listRuns } from './list'
 import { describeApi } from './openapi'
 import { route, runRoute, type Route } from './route'
 import * as wire from './wire'
@@ -162,10 +162,10 @@ const counts = route({
   method: 'GET',
   path: '/stats',
   action: 'read',
-  summary: 'Counts runs by status.',
+  summary: 'Counts runs by status, up to 10,000 of each; of single jobs up to 1,000.',
   query: wire.countQuerySchema,
   output: wire.countsSchema,
-  answer: ({ access, query }) => access.runs.counts(query),
+  answer: countRuns,
 })
 
 const me = route({

@@ -175,13 +175,24 @@ export const runListQuerySchema = z.strictObject({
   ...filterShape,
   waitsForRetry: flag.optional(),
   parked: flag.optional(),
+  createdFrom: z.string().max(64).optional(),
+  createdBefore: z.string().max(64).optional(),
+  /** Shorter ones would be of almost all runs. */
+  idPrefix: z.string().min(6).max(64).optional(),
+  errorCode: text.optional(),
+  waitsFor: z.enum(['retry', 'unpark', 'signal', 'time', 'child']).optional(),
   /** So many at most; the server may give less and a `next`. */
   limit: wholeNumber.optional(),
   /** The `next` of the page before, or the id of a run that is still there. */
   cursor: text.optional(),
 })
 
-export const countQuerySchema = z.strictObject({ jobName: filterShape.jobName, tenant: filterShape.tenant })
+export const countQuerySchema = z.strictObject({
+  jobName: filterShape.jobName,
+  tenant: filterShape.tenant,
+  /** Counts no further than the server does. */
+  upTo: wholeNumber.optional(),
+})
 export const logListQuerySchema = z.strictObject({ after: text.optional(), limit: wholeNumber.optional() })
 export const eventListQuerySchema = z.strictObject({ after: wholeNumber.optional(), limit: wholeNumber.optional() })
 export const followQuerySchema = z.strictObject({ after: wholeNumber.optional() })

@@ -11,6 +11,7 @@ import {
   TimeoutError,
   ValidationError,
   type Durably,
+  type RunFilter,
   type Storage,
 } from '@coji/durably-core'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -62,6 +63,13 @@ async function open(storage: Storage, history = true): Promise<Durably> {
   })
   durably.defineJob({ name: 'ask', input: z.unknown() }, (ctx) => ctx.waitFor('answer', { schema: z.unknown() }))
   durably.defineJob({ name: 'same', input: z.unknown() }, (_ctx, payload) => payload as string)
+  durably.defineJob({ name: 'coded', input: z.unknown() }, () => {
+    throw Object.assign(new Error('no money'), { code: 'E_PAY' })
+  })
+  const retry = { maxAttempts: 2, delay: 3_600_000 }
+  durably.defineJob({ name: 'retried', input: z.unknown(), retry }, () => {
+    throw new Error('later')
+  })
   durably.defineJob({ name: 'fail', input: z.unknown() }, () => {
     throw new Error('it broke')
   })
@@ -183,6 +191,34 @@ describe.each(Object.entries(STORAGES))('on %s', (_storage, createStorage) => {
       expect(await idsOf({ cursor: second })).toEqual(ids.slice(2))
       expect(await refusalOf(api.getRuns({ cursor: ids[1] }))).toMatchObject({ kind: InvalidOptionError })
       expect(await api.counts({ jobName: 'fail' })).toEqual(await durably.counts({ jobName: 'fail' }))
+    })
+
+    it('finds runs by time, id, code, and what they wait for', async () => {
+      const { durably, api, ran } = await begin()
+      const [failed, asking] = [await ran('coded'), await ran('ask')]
+      const { id: retrying } = await api.trigger('retried')
+      await durably.runUntilIdle()
+      const idsOf = async (...filter: Parameters<RunApi['getRuns']>) =>
+        (await api.getRuns(...filter)).map(({ id }) => id)
+      expect(await idsOf({ errorCode: 'E_PAY' })).toEqual([failed])
+      expect(await idsOf({ waitsFor: 'signal' })).toEqual([asking])
+      expect(await idsOf({ waitsFor: 'retry' })).toEqual([retrying])
+      for (const waitsFor of ['unpark', 'time', 'child'] as const) expect(await idsOf({ waitsFor })).toEqual([])
+      expect(await idsOf({ idPrefix: asking.slice(0, 25) })).toContain(asking)
+      expect(await idsOf({ idPrefix: '7ZZZZZZZ' })).toEqual([])
+      const at = (await api.getRun(failed))?.createdAt ?? ''
+      expect(await idsOf({ createdFrom: at, createdBefore: new Date('2999-01-01') })).toHaveLength(3)
+      expect(await idsOf({ createdBefore: at })).toEqual([])
+      expect(await api.counts({ upTo: 1 })).toMatchObject({ pending: 1, failed: 1, completed: 0, waitsForRetry: 1 })
+      const bad = [
+        { createdFrom: 'today' },
+        { waitsFor: 'rain' },
+        { errorCode: '' },
+        { waitsFor: 'retry', parked: true },
+      ]
+      for (const filter of bad) {
+        expect(await refusalOf(api.getRuns(filter as RunFilter))).toMatchObject({ kind: InvalidOptionError })
+      }
     })
 
     it('cancels, retries and deletes, and says what is in the way', async () => {

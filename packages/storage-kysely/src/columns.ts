@@ -61,6 +61,8 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     run_id: 'text',
     name: 'text',
     value: 'text',
+    tenant: 'text',
+    created_at: 'instant',
   },
   steps: {
     id: 'text',

@@ -103,11 +103,24 @@ export function and(...conditions: readonly Sql[]): Sql {
   return sql.join(conditions, sql` and `)
 }
 
-type RunIndex = 'claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished'
+export type RunIndex =
+  | ('claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished')
+  | (
+      | 'primary'
+      | 'parent'
+      | 'error_code'
+      | 'created'
+      | 'status_created'
+      | 'job_created'
+      | 'tenant_created'
+      | 'tenant_status'
+      | 'tenant_job'
+    )
 
 /** The table of runs as `r`, read through one of its indexes. */
 export function runsBy({ tables, dialect, prefix }: SqlContext, index: RunIndex): Sql {
-  return sql`${tables.runs} as r ${dialect.useIndex(`${prefix}runs_${index}`)}`
+  const name = index === 'primary' ? `sqlite_autoindex_${prefix}runs_1` : `${prefix}runs_${index}`
+  return sql`${tables.runs} as r ${dialect.useIndex(name)}`
 }
 
 /** A comma-separated list. */

@@ -67,6 +67,9 @@ export interface RunLabelsTable {
   run_id: string
   name: string
   value: string
+  /** As of the run. */
+  tenant: string | null
+  created_at: string | null
 }
 
 /** Steps of runs. */

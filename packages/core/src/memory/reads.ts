@@ -12,7 +12,7 @@ export function getRuns(memory: Memory, query: RunQuery): RunRecord[] {
   const page: RunRecord[] = []
   for (const record of newestFirst(memory, query)) {
     if (page.length === query.limit) break
-    if (matches(record, query)) page.push(copyOf(record))
+    if (matches(memory, record, query)) page.push(copyOf(record))
   }
   return page
 }
@@ -46,8 +46,8 @@ function* newestFirst({ table }: Memory, { ids, cursor }: RunQuery): Iterable<Ru
   }
 }
 
-function matches(record: RunRecord, query: RunQuery): boolean {
-  const { statuses, jobNames, tenant, labels, parentRunId, holdingKey } = query
+function matches({ table }: Memory, record: RunRecord, query: RunQuery): boolean {
+  const { statuses, jobNames, tenant, labels, parentRunId, holdingKey, waitsForKinds } = query
   return (
     (statuses === undefined || statuses.includes(record.status)) &&
     (jobNames === undefined || jobNames.includes(record.jobName)) &&
@@ -56,10 +56,20 @@ function matches(record: RunRecord, query: RunQuery): boolean {
     (tenant === undefined || record.tenant === tenant) &&
     (parentRunId === undefined || record.parentRunId === parentRunId) &&
     (holdingKey === undefined || (record.concurrencyKey === holdingKey && record.concurrencySlot !== null)) &&
+    (query.createdFrom === undefined || record.createdAt >= query.createdFrom) &&
+    (query.createdBefore === undefined || record.createdAt < query.createdBefore) &&
+    (query.idPrefix === undefined || record.id.startsWith(query.idPrefix)) &&
+    (query.errorCode === undefined || record.errorDetail?.code === query.errorCode) &&
+    (waitsForKinds === undefined ||
+      (isSuspended(record) && table.find(record.id)?.steps.waitsFor(waitsForKinds) === true)) &&
     Object.entries(labels ?? {}).every(
       ([name, value]) => Object.hasOwn(record.labels, name) && record.labels[name] === value,
     )
   )
+}
+
+function isSuspended({ status, waitingFor }: RunRecord): boolean {
+  return status === 'pending' && waitingFor?.kind === 'steps'
 }
 
 function byAge(a: RunCursor, b: RunCursor): number {

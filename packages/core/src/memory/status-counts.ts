@@ -44,7 +44,8 @@ export class StatusCounter {
       sum.waitsForRetry += counts.waitsForRetry
       sum.parked += counts.parked
     }
-    return sum
+    const { upTo = Number.POSITIVE_INFINITY } = query
+    return Object.fromEntries(Object.entries(sum).map(([name, count]) => [name, Math.min(count, upTo)])) as Counts
   }
 
   #groupOf({ tenant, jobName }: RunRecord): Group {

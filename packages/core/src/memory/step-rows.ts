@@ -1,5 +1,5 @@
 import { StorageError } from '../errors'
-import type { Instant, StepRecord, StepWrite } from '../storage'
+import type { Instant, StepKind, StepRecord, StepWrite } from '../storage'
 import type { Clock } from './clock'
 import { frozenCopy } from './memory'
 
@@ -50,6 +50,10 @@ export class StepRows {
       this.#rows?.delete(row.id)
       this.#liveIds?.delete(row.name)
     }
+  }
+
+  waitsFor(kinds: readonly StepKind[]): boolean {
+    return [...(this.#rows?.values() ?? [])].some(({ status, kind }) => status === 'waiting' && kinds.includes(kind))
   }
 
   /** When the waits of these names end by themselves. */

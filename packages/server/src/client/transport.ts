@@ -11,7 +11,7 @@ export interface TransportOptions {
   readonly headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>) | undefined
 }
 
-type QueryValue = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined
+type QueryValue = string | number | boolean | Date | readonly string[] | Readonly<Record<string, string>> | undefined
 
 export type Query = Readonly<Record<string, QueryValue>>
 
@@ -67,7 +67,8 @@ function toSearch(query: Query): string {
   const search = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue
-    if (Array.isArray(value)) for (const each of value as readonly string[]) search.append(name, each)
+    if (value instanceof Date) search.append(name, value.toISOString())
+    else if (Array.isArray(value)) for (const each of value as readonly string[]) search.append(name, each)
     else if (typeof value !== 'object') search.append(name, String(value))
     else for (const [property, each] of Object.entries(value)) search.append(`${name}[${property}]`, String(each))
   }

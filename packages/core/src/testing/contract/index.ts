@@ -19,6 +19,7 @@ import { RENEW_CASES } from './renew'
 import { REOPEN_CASES, SIGNAL_REOPEN_CASES, TRANSACTION_REOPEN_CASES } from './reopen'
 import { REST_CASES } from './rests'
 import { RETRY_WAIT_CASES } from './retry-waits'
+import { SEARCH_CASES } from './search'
 import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
 import { STALE_CASES } from './stale'
@@ -48,6 +49,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...PURGE_CASES,
   ...READ_CASES,
   ...PAGE_CASES,
+  ...SEARCH_CASES,
   ...RETRY_WAIT_CASES,
   ...PARKED_CASES,
   ...NEXT_DUE_CASES,
