@@ -61,7 +61,16 @@ test('keeps the filters of the list in the address', () =>
     await search.fill(id)
     await search.press('Enter')
     await page.getByRole('heading', { name: 'charge-card' }).waitFor()
-    await page.getByText('code card_declined').waitFor()
+    await page.getByRole('link', { name: 'card_declined' }).click()
+    await rows(page).filter({ hasText: 'The card was declined' }).waitFor()
+    expect(new URL(page.url()).search).toBe('?error=card_declined')
+    await button(page, 'Remove the filter error card_declined').click()
+    await search.fill(id.slice(0, -2))
+    await search.press('Enter')
+    await rows(page).filter({ hasText: 'charge-card' }).waitFor()
+    await page.getByLabel('Created').selectOption('Last hour')
+    await rows(page).filter({ hasText: 'charge-card' }).waitFor()
+    expect(new URL(page.url()).search).toBe(`?since=1h&id=${id.slice(0, -2)}`)
   }))
 
 test('retries, cancels and deletes many runs, by keyboard', () =>
@@ -105,7 +114,8 @@ test('gives a run the signal that it waits for, and says what is no JSON', () =>
   withDashboard(async ({ page, site, open }) => {
     site.durably.start()
     const { id } = await site.jobs.approve.trigger({ title: 'Q3' })
-    await open(`/runs/${id}`)
+    await open('/?view=for-people')
+    await rows(page).filter({ hasText: 'for approval' }).getByRole('link').click()
     await page.getByText('It waits for "approval".').waitFor()
     await page.getByRole('region', { name: 'Streamed text' }).getByText('Revenue grew by 4 %.').waitFor()
     await button(page, 'Signal').click()

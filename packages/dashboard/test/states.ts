@@ -70,7 +70,7 @@ async function openRun({ page, open }: OpenDashboard, { note, sees }: ListedRun)
 
 async function showFailed(dashboard: OpenDashboard): Promise<void> {
   gate('states').open()
-  await openRun(dashboard, { note: 'declined: 4200', sees: 'code card_declined' })
+  await openRun(dashboard, { note: 'declined: 4200', sees: 'card_declined' })
   await dashboard.page.getByText('Stack').first().click()
 }
 

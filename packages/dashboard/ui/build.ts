@@ -6,8 +6,10 @@ import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Asset, Assets } from '../src/assets'
 
-const UI = import.meta.dirname
-const VITE = join(createRequire(import.meta.url).resolve('vite/package.json'), '../bin/vite.js')
+// By name: whoever bundles this file puts it elsewhere.
+const { resolve } = createRequire(import.meta.url)
+const UI = join(resolve('@coji/durably-dashboard/package.json'), '../ui')
+const VITE = join(resolve('vite/package.json'), '../bin/vite.js')
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

@@ -2,8 +2,8 @@ import type { StatusCounts } from '@coji/durably-core'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { formatCount } from '../format'
-import { type ListFilter, wantedBy } from './list-filter'
-import { VIEWS } from './views'
+import { ANY_TIME, type ListFilter, SINCES, wantedBy } from './list-filter'
+import { COUNTED_UP_TO, VIEWS } from './views'
 
 interface FilterBarProps {
   readonly filter: ListFilter
@@ -19,13 +19,29 @@ export function FilterBar({ filter, counts, jobNames, onChange }: FilterBarProps
         {VIEWS.map((view) => (
           <button key={view.key} type="button" aria-pressed={filter.view === view} onClick={() => onChange({ view })}>
             {view.label}
-            {counts !== null && <span className="count">{formatCount(view.count(counts))}</span>}
+            {counts !== null && view.count !== undefined && <Count count={view.count(counts)} />}
           </button>
         ))}
       </nav>
+      <select
+        aria-label="Created"
+        value={filter.since.key}
+        onChange={({ target }) => onChange({ since: SINCES.find(({ key }) => key === target.value) ?? ANY_TIME })}
+      >
+        {SINCES.map(({ key, label }) => (
+          <option key={key} value={key}>
+            {label}
+          </option>
+        ))}
+      </select>
       <Search filter={filter} jobNames={jobNames} onChange={onChange} />
     </div>
   )
+}
+
+function Count({ count }: { readonly count: number }) {
+  const isMore = count >= COUNTED_UP_TO
+  return <span className="count">{isMore ? `${formatCount(COUNTED_UP_TO)}+` : formatCount(count)}</span>
 }
 
 type SearchProps = Omit<FilterBarProps, 'counts'>
@@ -41,6 +57,7 @@ function Search({ filter, jobNames, onChange }: SearchProps) {
     if (wanted === null) return
     setText('')
     if (wanted.kind === 'run') navigate(`/runs/${wanted.id}`)
+    if (wanted.kind === 'idPrefix') onChange({ idPrefix: wanted.idPrefix })
     if (wanted.kind === 'job') onChange({ jobs: [...new Set([...filter.jobs, wanted.job])] })
     if (wanted.kind === 'label') onChange({ labels: { ...filter.labels, [wanted.name]: wanted.value } })
   }
@@ -84,8 +101,9 @@ function useSlash(focus: () => void): void {
 
 /** What else the list is narrowed by, each with a way out. */
 export function FilterChips({ filter, onChange }: Pick<FilterBarProps, 'filter' | 'onChange'>) {
-  const { jobs, labels } = filter
-  if (jobs.length === 0 && Object.keys(labels).length === 0) return null
+  const { jobs, labels, idPrefix, errorCode } = filter
+  const isEmpty = jobs.length === 0 && Object.keys(labels).length === 0
+  if (isEmpty && idPrefix === null && errorCode === null) return null
   const without = (name: string) => Object.fromEntries(Object.entries(labels).filter(([each]) => each !== name))
   return (
     <ul className="filter-chips" aria-label="Filters">
@@ -103,6 +121,8 @@ export function FilterChips({ filter, onChange }: Pick<FilterBarProps, 'filter' 
           onRemove={() => onChange({ labels: without(name) })}
         />
       ))}
+      {idPrefix !== null && <FilterChip text={`id ${idPrefix}…`} onRemove={() => onChange({ idPrefix: null })} />}
+      {errorCode !== null && <FilterChip text={`error ${errorCode}`} onRemove={() => onChange({ errorCode: null })} />}
     </ul>
   )
 }

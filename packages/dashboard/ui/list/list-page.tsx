@@ -5,12 +5,13 @@ import { useMay, useViewer } from '../api'
 import { EmptyState } from '../parts/empty-state'
 import { Trouble } from '../parts/trouble'
 import { Activity } from './activity'
+import { useNow } from '../use-now'
 import { BulkBar } from './bulk-bar'
 import { FilterBar, FilterChips } from './filter-bar'
 import { filterOf, isFiltered, type ListFilter, searchOf, toRunFilter } from './list-filter'
 import { RunTable } from './run-table'
 import { useSelection } from './use-selection'
-import { ALL } from './views'
+import { ALL, COUNTED_UP_TO } from './views'
 
 const PAGE_SIZE = 100
 
@@ -19,8 +20,9 @@ export function ListPage() {
   const [, navigate] = useLocation()
   const search = useSearch()
   const filter = useMemo(() => filterOf(search), [search])
-  const { runs, hasMore, isLoading, trouble, showMore } = useRuns(toRunFilter(filter), { pageSize: PAGE_SIZE })
-  const counted = filter.jobs.length === 0 ? {} : { jobName: filter.jobs }
+  const now = useNow(filter.since.ms !== null, 60_000)
+  const { runs, hasMore, isLoading, trouble, showMore } = useRuns(toRunFilter(filter, now), { pageSize: PAGE_SIZE })
+  const counted = { upTo: COUNTED_UP_TO, ...(filter.jobs.length > 0 && { jobName: filter.jobs }) }
   const counts = useRead(`counts ${JSON.stringify(counted)}`, () => api.counts(counted))
   const selection = useSelection()
   const canSelect = [useMay('cancel'), useMay('retry'), useMay('delete')].includes(true)

@@ -4,9 +4,13 @@ import type { RunFilter, StatusCounts } from '@coji/durably-core'
 export interface View {
   readonly key: string
   readonly label: string
-  readonly filter: Pick<RunFilter, 'status' | 'waitsForRetry' | 'parked'>
-  readonly count: (counts: StatusCounts) => number
+  readonly filter: Pick<RunFilter, 'status' | 'waitsForRetry' | 'parked' | 'waitsFor'>
+  /** Where there is something that counts them. */
+  readonly count?: (counts: StatusCounts) => number
 }
+
+/** Nobody needs to know more exactly, and to count a million takes its time. */
+export const COUNTED_UP_TO = 10_000
 
 export const ALL: View = {
   key: 'all',
@@ -30,6 +34,7 @@ export const VIEWS: readonly View[] = [
     filter: { status: ['pending', 'orphaned'] },
     count: ({ pending, orphaned }) => pending + orphaned,
   },
+  { key: 'for-people', label: 'For people', filter: { waitsFor: 'signal' } },
   { key: 'retrying', label: 'Retrying', filter: { waitsForRetry: true }, count: ({ waitsForRetry }) => waitsForRetry },
   { key: 'parked', label: 'Parked', filter: { parked: true }, count: ({ parked }) => parked },
   { key: 'completed', label: 'Completed', filter: { status: 'completed' }, count: ({ completed }) => completed },

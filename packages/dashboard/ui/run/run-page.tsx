@@ -61,12 +61,7 @@ function KnownRun({ run, used }: KnownRunProps) {
       {run.error !== null && (
         <section className="card is-bad" aria-label="Error">
           <h2>{hasEnded(run) ? 'Error' : 'The attempt before failed'}</h2>
-          {run.errorDetail?.stepName !== undefined && (
-            <p className="small muted">
-              in step “{run.errorDetail.stepName}”
-              {run.errorDetail.code !== undefined && `, code ${run.errorDetail.code}`}
-            </p>
-          )}
+          <ErrorPlace run={run} />
           <ErrorText message={run.error} stack={run.errorDetail?.stack} />
         </section>
       )}
@@ -77,6 +72,22 @@ function KnownRun({ run, used }: KnownRunProps) {
         </aside>
       </div>
     </article>
+  )
+}
+
+/** Where the error came from, and what else failed like that. */
+function ErrorPlace({ run: { errorDetail } }: { readonly run: Run }) {
+  const { stepName, code } = errorDetail ?? {}
+  if (stepName === undefined && code === undefined) return null
+  return (
+    <p className="small muted">
+      {stepName !== undefined && `in step “${stepName}” `}
+      {code !== undefined && (
+        <>
+          code <Link href={`/?${new URLSearchParams({ error: code })}`}>{code}</Link>
+        </>
+      )}
+    </p>
   )
 }
 
