@@ -203,6 +203,22 @@ test('shows what it knew while the server is away, and goes on when it is back',
     complaints.length = 0
   }))
 
+test('is open in five tabs at once, of which each takes one of the six connections of the browser', () =>
+  withDashboard(async ({ page, site, open }) => {
+    site.durably.start()
+    const { id } = await site.jobs.importOrders.trigger({ file: 'a.csv', gate: 'tabs' })
+    await open('/')
+    const tabs = await Promise.all([1, 2, 3, 4].map(() => page.context().newPage()))
+    for (const tab of tabs) {
+      await tab.goto(`${site.url}/runs/${id}`)
+      await tab.getByText('live', { exact: true }).waitFor()
+    }
+    await rows(page).filter({ hasText: 'part 3 of 4' }).waitFor()
+    gate('tabs').open()
+    for (const tab of tabs) await tab.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    await rows(page).filter({ hasText: 'Completed' }).waitFor()
+  }))
+
 test('shows a list of thousands without having all of it in the page', () =>
   withDashboard(async ({ page, site, open }) => {
     for (let batch = 0; batch < 3; batch++) {

@@ -6,6 +6,7 @@ import { gate } from './jobs'
 export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDashboard) => Promise<void>])[] = [
   ['empty', (dashboard) => openPath(dashboard, { path: '/', sees: 'There are no runs yet' })],
   ['list', showList],
+  ['busy day', showBusyDay],
   ['chosen', choose],
   ['asking', async ({ page }) => button(page, /^Delete \d/).click()],
   ['no match', (dashboard) => openPath(dashboard, { path: '/?view=parked&job=x', sees: 'No run is like that' })],
@@ -50,6 +51,22 @@ async function showList({ page, site }: OpenDashboard): Promise<void> {
   await durably.cancel(waiting.id)
   for (const note of ['Cancelled', 'declined: 17', 'for approval', '503'])
     await rows(page).filter({ hasText: note }).waitFor()
+}
+
+/** The same runs, as if they had been triggered over a day. */
+async function showBusyDay({ page, open }: OpenDashboard): Promise<void> {
+  const isList = (url: URL) => url.pathname.endsWith('/api/runs')
+  await page.route(isList, async (route) => {
+    const response = await route.fetch()
+    const answer = (await response.json()) as { readonly runs: readonly { readonly createdAt: string }[] }
+    const runs = answer.runs.map((run, index) => {
+      return { ...run, createdAt: new Date(Date.parse(run.createdAt) - (index * 1.37) ** 2 * 300_000).toISOString() }
+    })
+    await route.fulfill({ response, json: { ...answer, runs } })
+  })
+  await open('/')
+  await page.getByText('runs by creation').waitFor()
+  await page.unroute(isList)
 }
 
 async function choose({ page }: OpenDashboard): Promise<void> {

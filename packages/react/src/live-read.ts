@@ -26,10 +26,12 @@ export class LiveRead<T> implements Observed<ReadView<T>> {
   constructor(hints: RunHints, read: () => Promise<T>) {
     this.#refresh = coalesce(READ_EVERY_MS, () => this.#read(read))
     this.#kept = new Kept<ReadView<T>>(UNREAD, () => {
-      const stop = hints.listen(({ isUrgent }) => (isUrgent ? this.#refresh.now() : this.#refresh.soon()))
+      const stopListening = hints.listen(({ isUrgent }) => (isUrgent ? this.#refresh.now() : this.#refresh.soon()))
+      const stopWanting = hints.want()
       this.#refresh.now()
       return () => {
-        stop()
+        stopListening()
+        stopWanting()
         this.#refresh.callOff()
       }
     })

@@ -17,22 +17,36 @@ type HintListener = (hint: RunHint) => void
 
 const ANYTHING: RunHint = { runId: null, isUrgent: false }
 
-/** Who wants to know that runs change; there is one source for all of them, while there are any. */
+/**
+ * Who wants to know that runs change. There is one source for all of them, and only while somebody wants to hear of it: over
+ * HTTP it is a connection, of which a browser has six for all of its tabs.
+ */
 export class RunHints {
   readonly #api: RunApi
   readonly #listeners = new Set<HintListener>()
+  #wanted = 0
   #stop: (() => void) | null = null
 
   constructor(api: RunApi) {
     this.#api = api
   }
 
+  /** Hears what this page does itself, and what the source says as long as somebody wants it. */
   listen(listener: HintListener): () => void {
     this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Keeps the source open. */
+  want(): () => void {
+    this.#wanted += 1
     this.#stop ??= this.#start()
+    let isWanted = true
     return () => {
-      this.#listeners.delete(listener)
-      if (this.#listeners.size > 0) return
+      if (!isWanted) return
+      isWanted = false
+      this.#wanted -= 1
+      if (this.#wanted > 0) return
       this.#stop?.()
       this.#stop = null
     }

@@ -38,6 +38,8 @@ export class WatchedRun implements Observed<RunView> {
   #readAhead: RunRead | null = null
   #follower: AbortController | null = null
   #hearsInstance: (() => void) | null = null
+  /** While its events do not tell of it, others have to. */
+  #hintsWanted: (() => void) | null = null
   #hasHistory = true
   /** Up to here the history was there before anybody looked. */
   #replayUpTo: number | null = null
@@ -85,6 +87,8 @@ export class WatchedRun implements Observed<RunView> {
       clearTimeout(this.#showing)
       this.#showing = undefined
       this.#stopFollowing()
+      this.#hintsWanted?.()
+      this.#hintsWanted = null
     }
   }
 
@@ -128,6 +132,7 @@ export class WatchedRun implements Observed<RunView> {
 
   #noteMissing(): void {
     this.#stopFollowing()
+    this.#wantHints()
     this.#read = null
     this.#view.set(MISSING)
   }
@@ -150,6 +155,7 @@ export class WatchedRun implements Observed<RunView> {
     this.#stepsAreOld = true
     this.#live.noteRead({ heard, seq: read.run.lastEventSequence })
     if (this.isKept) this.#followIfNeeded(read)
+    this.#wantHints()
     this.#show()
     for (const listener of [...this.#onEvents]) listener(null)
   }
@@ -161,6 +167,15 @@ export class WatchedRun implements Observed<RunView> {
       this.#hearsInstance ??= hearInstance(this.#params.api, run.id, (event) => this.#hear(event))
     } else if (this.#follower === null) {
       void this.#follow(run.lastEventSequence)
+    }
+  }
+
+  /** A run that is followed has one connection, and needs no other. */
+  #wantHints(): void {
+    if (this.#follower === null && this.isKept) this.#hintsWanted ??= this.#params.hints.want()
+    else {
+      this.#hintsWanted?.()
+      this.#hintsWanted = null
     }
   }
 
@@ -184,6 +199,7 @@ export class WatchedRun implements Observed<RunView> {
     this.#hasHistory = hasHistory
     this.#replayUpTo = 0
     this.#acceptReadAhead()
+    this.#wantHints()
     this.#show()
     if (this.#hasEnded) return
     // It ended, or it is gone, or nobody keeps its history.

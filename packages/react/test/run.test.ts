@@ -307,6 +307,29 @@ test('what a client is told of by hints only is read when they come', async () =
   expect(await watching.until(hasEnded)).toMatchObject({ status: 'completed', output: 'done' })
 })
 
+test('a run that is followed needs no hints, one that has ended does, and nobody needs any when nobody looks', async () => {
+  const gate = createGate()
+  const { durably, job } = open(() => gate.opened)
+  const sources: string[] = []
+  const { on: _on, ...client } = durably
+  const api: RunApi = {
+    ...client,
+    watchRuns() {
+      sources.push('opened')
+      return () => sources.push('closed')
+    },
+  }
+  const { id } = await job.trigger({})
+  const watching = watch(storeOn(api).run(id))
+  await watching.until(({ isLive }) => isLive)
+  expect(sources).toEqual([])
+  gate.open()
+  await watching.until(hasEnded)
+  await expect.poll(() => sources).toEqual(['opened'])
+  watching.stop()
+  await expect.poll(() => sources).toEqual(['opened', 'closed'])
+})
+
 test('is read and followed once, whoever listens, until nobody does', async () => {
   const gate = createGate()
   const { durably, job } = open(() => gate.opened)
