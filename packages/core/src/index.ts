@@ -30,7 +30,6 @@ export {
   createDurably,
   type Durably,
   type Handles as JobHandles,
-  type Health,
   type JobRecord,
   type RecoverOptions,
   type RunTriggers,
@@ -84,8 +83,10 @@ export type {
   StepFailEvent,
   StepStartEvent,
 } from './events'
+export type { Health } from './health'
 export { keyConflict } from './key-conflict'
 export { refuseMisspelledOptions, refuseUnknownOptions, type KnownOptions, type OptionNames } from './known-options'
+export type { KnownJob } from './known-jobs'
 export type { PauseOptions, Pauses } from './job-pauses'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
 export {

@@ -177,10 +177,8 @@ export interface RunQuery {
   readonly cursor?: RunCursor
 }
 
-/** Which runs are counted: the conditions of `RunQuery` of the same names, and how far. */
-export interface CountQuery {
-  readonly tenant?: string
-  readonly jobNames?: readonly string[]
+/** Which runs are counted, and how far. */
+export interface CountQuery extends Omit<RunQuery, 'limit' | 'cursor'> {
   /** Nothing is counted any further: a number that is this one means "at least so many". */
   readonly upTo?: number
 }

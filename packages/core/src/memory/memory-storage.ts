@@ -14,7 +14,7 @@ import { createEvents, createLogs } from './history'
 import { claimWithin, createPauses, JobStates, loadOf } from './job-limits'
 import type { Memory } from './memory'
 import { purge } from './purge'
-import { getRun, getRuns, getSteps, nextDue } from './reads'
+import { counts, getRun, getRuns, getSteps, nextDue } from './reads'
 import { recover } from './recover'
 import { renew } from './renew'
 import { createRules } from './rules'
@@ -69,7 +69,7 @@ export function createMemoryStorageWith(
 }
 
 function bind(memory: Memory): MemoryStorage {
-  const { clock, hints, table } = memory
+  const { clock, hints } = memory
   const read = async <T>(look: () => T): Promise<T> => {
     clock.look()
     return look()
@@ -95,7 +95,7 @@ function bind(memory: Memory): MemoryStorage {
     getRun: (runId, scope) => read(() => getRun(memory, runId, scope)),
     getRuns: (query) => read(() => getRuns(memory, query)),
     getSteps: (runId, scope) => read(() => getSteps(memory, runId, scope)),
-    counts: (query) => read(() => table.counts.sum(query)),
+    counts: (query) => read(() => counts(memory, query)),
     nextDue: (jobs) => read(() => nextDue(memory, jobs)),
     events: createEvents(memory),
     logs: createLogs(memory),
