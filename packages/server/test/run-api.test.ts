@@ -12,6 +12,7 @@ import {
   ValidationError,
   type Durably,
   type RunFilter,
+  type ScopedDurably,
   type Storage,
 } from '@coji/durably-core'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -24,7 +25,7 @@ import { createDurablyHandler } from '../src'
 import { createDurablyClient, type DurablyClient } from '../src/client'
 
 /** What engine and client have in common. */
-type RunApi = Omit<DurablyClient, 'me' | 'watchRuns' | 'wait' | 'trigger'> & {
+type RunApi = Omit<ScopedDurably, 'purge' | 'trigger'> & {
   trigger(
     jobName: string,
     payload?: unknown,
