@@ -10,6 +10,7 @@ import { defineJob, type JobOptions } from './define-job'
 import { announceTrouble, type Engine } from './engine'
 import { createEnvironment } from './environment'
 import { ClosedError, InvalidOptionError } from './errors'
+import { createForks, type RunForks } from './fork'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { onRejection } from './guarded'
 import { createPauses, type Pauses } from './job-pauses'
@@ -53,6 +54,7 @@ export interface ScopedDurably
   extends RunReads,
     RunCommands,
     RunSubscriptions,
+    RunForks,
     RunTriggers<Omit<TriggerOptions, 'tenant'>> {}
 
 /** Triggering jobs that need not be executed, nor registered, here. */
@@ -82,7 +84,13 @@ export interface RecoverOptions {
 }
 
 /** One instance: jobs, a worker, and access to the database. */
-export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions>, Pauses {
+export interface Durably
+  extends RunReads,
+    RunCommands,
+    RunSubscriptions,
+    RunForks,
+    RunTriggers<TriggerOptions>,
+    Pauses {
   /** Creates or updates the tables. Call it at each start; many processes may at once. Triggers wait for it meanwhile. */
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
@@ -135,8 +143,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const engine = createEngine(options, reporter.report)
   const worker = new Worker(engine)
   const lead = new WorkerLead(worker, engine)
-  const waits = new Waits(engine)
-  const tails = new TailReader(engine)
+  const [waits, tails] = [new Waits(engine), new TailReader(engine)]
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
   const isClosed = () => closing !== null
@@ -149,6 +156,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const access = (tenant?: string) => ({
     ...createRunReads(engine, lead, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
+    ...createForks({ engine, tenant, onForked: () => worker.wake() }),
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
   const all = access()

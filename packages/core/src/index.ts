@@ -83,6 +83,7 @@ export type {
   StepFailEvent,
   StepStartEvent,
 } from './events'
+export type { ForkOptions, RunForks } from './fork'
 export type { Health } from './health'
 export { keyConflict } from './key-conflict'
 export { refuseMisspelledOptions, refuseUnknownOptions, type KnownOptions, type OptionNames } from './known-options'
@@ -130,6 +131,7 @@ export type {
   EventStorage,
   EventTail,
   EventTemplate,
+  ForkStorage,
   Hint,
   Instant,
   JobLimits,
@@ -144,6 +146,7 @@ export type {
   LogPlace,
   LogRecord,
   LogStorage,
+  NewFork,
   NewLog,
   NewRun,
   NewSignal,

@@ -1,5 +1,6 @@
 import type {
   EventStorage,
+  ForkStorage,
   LimitStorage,
   LogStorage,
   SignalStorage,
@@ -14,6 +15,7 @@ export type {
   Capability,
   EventStorage,
   EventTail,
+  ForkStorage,
   Hint,
   JobLimits,
   JobLoad,
@@ -47,7 +49,17 @@ export type {
   WaitingFor,
 } from './records'
 export { MOST_STARTS } from './capabilities'
-export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite, Suspend } from './writes'
+export type {
+  CommitAnswer,
+  EnqueueAnswer,
+  Leaving,
+  NewFork,
+  NewRun,
+  Outcome,
+  RunCommit,
+  StepWrite,
+  Suspend,
+} from './writes'
 
 /**
  * The ports of the engine, types only. `Storage` is what an engine cannot do without; the optional groups at its end
@@ -250,5 +262,6 @@ export interface Storage<Trx = unknown> {
   readonly transaction?: TransactionStorage<Trx>
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
+  readonly forks?: ForkStorage
   readonly cluster?: ClusterStorage
 }

@@ -132,6 +132,20 @@ const retry = runRoute({
   },
 })
 
+const fork = runRoute({
+  method: 'POST',
+  path: '/runs/:id/fork',
+  action: 'fork',
+  summary: 'Does a run again as another run: after a step that it completed, or with another payload.',
+  body: wire.forkBodySchema,
+  status: 201,
+  output: wire.runSchema,
+  async answer({ access, server, run, body }) {
+    if (isOwnJob(run.jobName)) throw ownJob(run.jobName)
+    return server.present.run(await access.runs.fork(run.id, body))
+  },
+})
+
 const signal = runRoute({
   method: 'POST',
   path: '/runs/:id/signal',
@@ -244,7 +258,7 @@ const openApi = route({
 /** Everything that is served, and nothing else. */
 export const ROUTES: readonly Route[] = [
   ...[trigger, list, get, steps, logs, history, events, explain],
-  ...[cancel, retry, signal, unpark, failParked, remove],
+  ...[cancel, retry, fork, signal, unpark, failParked, remove],
   ...[bulkPreview, bulk],
   ...[hints, counts, waits, jobs, me, openApi],
 ]

@@ -3,7 +3,7 @@
  * and the OpenAPI document are made. The client, the hooks and the dashboard import the types and nothing else of it.
  */
 import { RUN_STATUSES } from '@coji/durably-core'
-import type { Log, Run, RunFields, RunFilter, Step, TriggerOptions } from '@coji/durably-core'
+import type { ForkOptions, Log, Run, RunFields, RunFilter, Step, TriggerOptions } from '@coji/durably-core'
 import { z } from 'zod'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
@@ -47,6 +47,7 @@ const runFields = {
   deadlineAt: instant.nullable(),
   errorDetail,
   parentRunId: z.string().nullable(),
+  forkedFrom: z.string().nullable(),
   version: count,
   lastEventSequence: count,
   createdAt: instant,
@@ -255,6 +256,12 @@ export const bulkBodySchema = z.strictObject({
 
 /** How many runs meet the conditions at present; `isMore`: at least so many. */
 export const bulkPreviewSchema = z.strictObject({ count, isMore: z.boolean() })
+
+/** `POST /runs/:id/fork`: goes on after this completed step, else from the beginning. Without a payload it is that of the run. */
+export const forkBodySchema = z.strictObject({
+  after: text.optional(),
+  payload: value,
+}) satisfies z.ZodType<ForkOptions>
 
 /** `POST /runs/:id/signal` */
 export const signalBodySchema = z.strictObject({ name: text, payload: value, dedupeKey: text.optional() })

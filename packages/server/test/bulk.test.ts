@@ -86,6 +86,7 @@ describe('a bulk action', () => {
     const { id } = (await ask('ann', '/bulk', cancelRed)).json
     await durably.cancel(id)
     expect((await ask('eve', `/runs/${id}/retry`, undefined)).status).toBe(403)
+    expect((await ask('ann', `/runs/${id}/fork`, { payload })).status).toBe(403)
   })
 
   it('goes on after a crash where it was', async () => {

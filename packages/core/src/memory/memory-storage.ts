@@ -3,12 +3,21 @@ import { InvalidOptionError } from '../errors'
 import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { LIFECYCLE } from '../lifecycle'
 import type { Lifecycle } from '../lifecycle'
-import type { EventStorage, LimitStorage, LogStorage, SignalStorage, Storage, WatchStorage } from '../storage'
+import type {
+  EventStorage,
+  ForkStorage,
+  LimitStorage,
+  LogStorage,
+  SignalStorage,
+  Storage,
+  WatchStorage,
+} from '../storage'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { command } from './commands'
 import { commit } from './commit'
 import { enqueue } from './enqueue'
+import { fork } from './fork'
 import { Hints } from './hints'
 import { createEvents, createLogs } from './history'
 import { claimWithin, createPauses, JobStates, loadOf } from './job-limits'
@@ -36,6 +45,7 @@ export interface MemoryStorage extends Storage {
   readonly signals: SignalStorage
   readonly watch: WatchStorage
   readonly limits: LimitStorage
+  readonly forks: ForkStorage
 }
 
 const OPTIONS: OptionNames<MemoryStorageOptions> = { now: true, keepEnded: true }
@@ -104,6 +114,7 @@ function bind(memory: Memory): MemoryStorage {
       getUnread: (runId) => read(() => getUnread(memory, runId)),
     },
     watch: hints,
+    forks: { fork: (order) => write(() => fork(memory, order)) },
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
       load: (limits) => read(() => loadOf(memory, limits)),
