@@ -7,14 +7,16 @@ import { createRunCommands, type RunCommands } from './commands'
 import type { JobContext } from './context'
 import type { JobDeclaration } from './declare-job'
 import { defineJob, type JobOptions } from './define-job'
-import { announceTrouble, type Engine, type Trouble } from './engine'
+import { announceTrouble, type Engine } from './engine'
 import { createEnvironment } from './environment'
 import { ClosedError, InvalidOptionError } from './errors'
+import { createForks, type RunForks } from './fork'
 import { createEmitter, type DurablyEvent, type EventInput, type EventType } from './events'
 import { onRejection } from './guarded'
 import { createPauses, type Pauses } from './job-pauses'
+import { healthOf, type Health } from './health'
 import { createJobHandle, type JobHandle, type JobHandleParams } from './job-handle'
-import { addJobs, jobOf, noJob } from './known-jobs'
+import { addJobs, jobOf, listJobs, noJob, type KnownJob } from './known-jobs'
 import { refuseUnknownOptions, type OptionNames } from './known-options'
 import { refuseBadLease, requireDurablyOptions, resolveOptions, type DurablyOptions } from './options'
 import { Migrating } from './migrating'
@@ -34,22 +36,8 @@ import { Takeover } from './takeover'
 import { Waits } from './waits'
 import type { DrainOptions, DrainResult } from './drain'
 import { requireStopOptions, type StopOptions } from './stop-options'
-import { Worker, type WorkerState } from './worker'
+import { Worker } from './worker'
 import { WorkerLead } from './worker-lead'
-
-/** What `durably.health()` answers, for probes. */
-export interface Health {
-  readonly workerId: string
-  readonly worker: WorkerState
-  /** Runs in progress here. */
-  readonly active: readonly string[]
-  /** Jobs of which this instance takes no runs, by `pauseJob()`. */
-  readonly paused: readonly string[]
-  /** Events are stored, so that runs can be followed wherever they are executed: `withLogPersistence()` is used. */
-  readonly history: boolean
-  /** What the storage last failed at, until it answers again. */
-  readonly trouble: Trouble | null
-}
 
 /** Jobs by the keys under which `register` gives their handles. */
 export type JobRecord = Readonly<Record<string, JobDeclaration>>
@@ -66,6 +54,7 @@ export interface ScopedDurably
   extends RunReads,
     RunCommands,
     RunSubscriptions,
+    RunForks,
     RunTriggers<Omit<TriggerOptions, 'tenant'>> {}
 
 /** Triggering jobs that need not be executed, nor registered, here. */
@@ -95,7 +84,13 @@ export interface RecoverOptions {
 }
 
 /** One instance: jobs, a worker, and access to the database. */
-export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions>, Pauses {
+export interface Durably
+  extends RunReads,
+    RunCommands,
+    RunSubscriptions,
+    RunForks,
+    RunTriggers<TriggerOptions>,
+    Pauses {
   /** Creates or updates the tables. Call it at each start; many processes may at once. Triggers wait for it meanwhile. */
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
@@ -126,6 +121,8 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTri
   /** Takes back the runs of a worker at once. The caller swears that no process with this id is alive. */
   recover(options: RecoverOptions): Promise<number>
   health(): Health
+  /** The jobs that were defined, registered or declared here. */
+  jobs(): readonly KnownJob[]
   /** Stops at once and closes the storage. Runs in progress are released. */
   close(): Promise<void>
   on<T extends EventType>(type: T, listener: (event: DurablyEvent<T>) => void): () => void
@@ -146,8 +143,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const engine = createEngine(options, reporter.report)
   const worker = new Worker(engine)
   const lead = new WorkerLead(worker, engine)
-  const waits = new Waits(engine)
-  const tails = new TailReader(engine)
+  const [waits, tails] = [new Waits(engine), new TailReader(engine)]
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
   const isClosed = () => closing !== null
@@ -160,6 +156,7 @@ export function createDurably(options: DurablyOptions): Durably {
   const access = (tenant?: string) => ({
     ...createRunReads(engine, lead, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
+    ...createForks({ engine, tenant, onForked: () => worker.wake() }),
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
   const all = access()
@@ -191,6 +188,7 @@ export function createDurably(options: DurablyOptions): Durably {
       return (await worker.recoverFrom(workerId, crashed)).length
     },
     health: () => healthOf(engine, worker),
+    jobs: () => listJobs(engine),
     close() {
       takeover.end()
       closing ??= closeAll({ engine, worker, lead, waits, tails, before: [disconnect, ...uninstalls.reverse()] })
@@ -236,12 +234,6 @@ function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
   // A session without a tenant must not see everybody's runs.
   if (typeof scope.tenant !== 'string') throw new InvalidOptionError('scoped() needs a tenant that is a string.')
   return scope.tenant
-}
-
-function healthOf({ options, admission, plugins, trouble }: Engine, worker: Worker): Health {
-  const { workerId } = options
-  const history = plugins.recordsEvents()
-  return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), history, trouble }
 }
 
 const ENDING_EVENTS = ['run:complete', 'run:fail', 'run:timeout', 'run:cancel', 'run:delete'] as const

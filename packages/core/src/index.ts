@@ -30,7 +30,6 @@ export {
   createDurably,
   type Durably,
   type Handles as JobHandles,
-  type Health,
   type JobRecord,
   type RecoverOptions,
   type RunTriggers,
@@ -84,8 +83,11 @@ export type {
   StepFailEvent,
   StepStartEvent,
 } from './events'
+export type { ForkOptions, RunForks } from './fork'
+export type { Health } from './health'
 export { keyConflict } from './key-conflict'
 export { refuseMisspelledOptions, refuseUnknownOptions, type KnownOptions, type OptionNames } from './known-options'
+export type { KnownJob } from './known-jobs'
 export type { PauseOptions, Pauses } from './job-pauses'
 export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
 export {
@@ -129,6 +131,7 @@ export type {
   EventStorage,
   EventTail,
   EventTemplate,
+  ForkStorage,
   Hint,
   Instant,
   JobLimits,
@@ -143,6 +146,7 @@ export type {
   LogPlace,
   LogRecord,
   LogStorage,
+  NewFork,
   NewLog,
   NewRun,
   NewSignal,

@@ -3,6 +3,7 @@ import type { JobDefinition } from './define-job'
 import type { Engine } from './engine'
 import { DuplicateJobError, InvalidOptionError, NotFoundError } from './errors'
 import { capability } from './runs'
+import type { StandardSchema } from './schema'
 
 /** What an instance executes, and what it only triggers and reads. */
 type KnownJobs = Pick<Engine, 'jobs' | 'declared'>
@@ -49,4 +50,22 @@ function addOnce<T extends JobDeclaration>(known: ReadonlyMap<string, T>, added:
 
 export function noJob(jobName: unknown): NotFoundError {
   return new NotFoundError(`There is no job "${String(jobName)}" on this instance.`)
+}
+
+/** A job of this instance. */
+export interface KnownJob {
+  readonly name: string
+  readonly version: string | null
+  /** False for one that is only declared here. */
+  readonly isExecutedHere: boolean
+  readonly input: StandardSchema
+}
+
+/** By name. */
+export function listJobs({ jobs, declared }: Engine): readonly KnownJob[] {
+  const all = new Map([...declared, ...jobs])
+  const known = [...all.values()].map(({ name, version, input }) => {
+    return { name, version, isExecutedHere: jobs.has(name), input }
+  })
+  return known.sort((a, b) => (a.name < b.name ? -1 : 1))
 }

@@ -33,6 +33,8 @@ export interface RunFields {
   readonly deadlineAt: string | null
   readonly errorDetail: ErrorDetail | null
   readonly parentRunId: string | null
+  /** The run whose steps it began with: see `fork()`. */
+  readonly forkedFrom: string | null
   readonly version: number
   readonly lastEventSequence: number
   readonly createdAt: string
@@ -107,6 +109,7 @@ export function toRun<TOutput = unknown>(record: RunRecord): Run<TOutput> {
     deadlineAt: record.deadlineAt,
     errorDetail: record.errorDetail,
     parentRunId: record.parentRunId,
+    forkedFrom: record.forkedFrom ?? null,
     version: record.version,
     lastEventSequence: record.lastEventSequence,
     createdAt: record.createdAt,

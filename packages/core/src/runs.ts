@@ -32,7 +32,7 @@ export interface RunFilter extends RunSearch {
 }
 
 /** Which runs `counts()` counts: those that meet every condition. */
-export interface CountFilter extends Pick<RunFilter, 'jobName' | 'tenant'> {
+export interface CountFilter extends Omit<RunFilter, 'limit' | 'cursor'> {
   /** Counts no further, which is quicker: a number that is this one means "at least so many". Default: all. */
   readonly upTo?: number | undefined
 }
@@ -70,8 +70,7 @@ export interface RunReads {
   explain(id: string): Promise<string>
 }
 
-const COUNT_FILTER: OptionNames<CountFilter> = { jobName: true, tenant: true, upTo: true }
-export const RUN_FILTER: OptionNames<RunFilter> = {
+const CONDITIONS = {
   ...RUN_SEARCH,
   jobName: true,
   tenant: true,
@@ -79,9 +78,9 @@ export const RUN_FILTER: OptionNames<RunFilter> = {
   waitsForRetry: true,
   parked: true,
   labels: true,
-  limit: true,
-  cursor: true,
-}
+} as const
+const COUNT_FILTER: OptionNames<CountFilter> = { ...CONDITIONS, upTo: true }
+export const RUN_FILTER: OptionNames<RunFilter> = { ...CONDITIONS, limit: true, cursor: true }
 const PAGE: OptionNames<PageOptions<unknown>> = { after: true, limit: true }
 
 /** `tenant` limits everything to it, whatever a filter says. */
@@ -170,7 +169,8 @@ function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit
     throw new InvalidOptionError('Give either waitsFor, or waitsForRetry and parked, not both.')
   }
   return {
-    ...toCountQuery({ jobName, tenant }),
+    ...(jobName !== undefined && { jobNames: listOf(jobName) }),
+    ...(tenant !== undefined && { tenant }),
     ...toSearch(search),
     ...(statuses !== undefined && { statuses }),
     ...(waitsForRetry !== undefined && { waitsForRetry }),
@@ -180,12 +180,8 @@ function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit
   }
 }
 
-function toCountQuery({ jobName, tenant, upTo }: CountFilter): CountQuery {
-  return {
-    ...(upTo !== undefined && { upTo: refuseBadLimit(upTo, 'upTo') }),
-    ...(jobName !== undefined && { jobNames: listOf(jobName) }),
-    ...(tenant !== undefined && { tenant }),
-  }
+function toCountQuery({ upTo, ...filter }: CountFilter): CountQuery {
+  return { ...toQuery(filter), ...(upTo !== undefined && { upTo: refuseBadLimit(upTo, 'upTo') }) }
 }
 
 export function listOf<T>(oneOrMany: T | readonly T[]): readonly T[] {

@@ -1,5 +1,6 @@
 import type {
   EventStorage,
+  ForkStorage,
   LimitStorage,
   LogStorage,
   SignalStorage,
@@ -14,6 +15,7 @@ export type {
   Capability,
   EventStorage,
   EventTail,
+  ForkStorage,
   Hint,
   JobLimits,
   JobLoad,
@@ -47,7 +49,17 @@ export type {
   WaitingFor,
 } from './records'
 export { MOST_STARTS } from './capabilities'
-export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite, Suspend } from './writes'
+export type {
+  CommitAnswer,
+  EnqueueAnswer,
+  Leaving,
+  NewFork,
+  NewRun,
+  Outcome,
+  RunCommit,
+  StepWrite,
+  Suspend,
+} from './writes'
 
 /**
  * The ports of the engine, types only. `Storage` is what an engine cannot do without; the optional groups at its end
@@ -177,10 +189,8 @@ export interface RunQuery {
   readonly cursor?: RunCursor
 }
 
-/** Which runs are counted: the conditions of `RunQuery` of the same names, and how far. */
-export interface CountQuery {
-  readonly tenant?: string
-  readonly jobNames?: readonly string[]
+/** Which runs are counted, and how far. */
+export interface CountQuery extends Omit<RunQuery, 'limit' | 'cursor'> {
   /** Nothing is counted any further: a number that is this one means "at least so many". */
   readonly upTo?: number
 }
@@ -252,5 +262,6 @@ export interface Storage<Trx = unknown> {
   readonly transaction?: TransactionStorage<Trx>
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
+  readonly forks?: ForkStorage
   readonly cluster?: ClusterStorage
 }

@@ -2,6 +2,7 @@ import { NotFoundError, type Durably } from '@coji/durably-core'
 import type { z } from 'zod'
 import { admit, admitTo } from './access'
 import { readBody } from './body'
+import { BULK_JOB, bulkJob } from './bulk'
 import { toSettings, type HandlerOptions } from './options'
 import { refuseForeignOrigin } from './origin'
 import { HttpProblem, problem, toProblem } from './problem'
@@ -29,6 +30,7 @@ export type DurablyHandler = (request: Request) => Promise<Response>
  */
 export function createDurablyHandler(durably: Durably, options: HandlerOptions): DurablyHandler {
   const server = createServer(durably, toSettings(options))
+  if (!durably.jobs().some(({ name }) => name === BULK_JOB)) durably.register({ bulk: bulkJob(durably) })
   return async (request) => {
     try {
       return await respond(server, request)

@@ -1,5 +1,6 @@
-import type { Run, RunCursor } from '@coji/durably-core'
+import type { Run, RunCursor, RunFilter } from '@coji/durably-core'
 import type { z } from 'zod'
+import type { Access } from './access'
 import { HttpProblem } from './problem'
 import type { Call, RunCall } from './route'
 import type { Server } from './server'
@@ -28,17 +29,29 @@ export async function readPage<TItem, TPlace>(
   return { items, next: found.length > size && last !== undefined ? placeOf(last) : null }
 }
 
-/** `GET /runs` */
-export async function listRuns({ access, server, query }: Call<z.output<typeof runListQuerySchema>>) {
-  const { cursor, limit, ...filter } = query
-  // Whose runs one sees is for the tenant to say, and whose one asks for is another matter.
-  const isForeign = access.tenant !== null && filter.tenant !== undefined && filter.tenant !== access.tenant
+interface RunPageQuery extends RunFilter {
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+}
+
+/** A page of runs, newest first. */
+export async function readRuns({ access, server }: Call, { cursor, limit, ...filter }: RunPageQuery) {
   const place = cursor === undefined ? {} : { cursor: toCursor(cursor) }
-  const { items, next } = await readPage(server, limit, {
-    read: async (size) => (isForeign ? [] : access.runs.getRuns({ ...filter, ...place, limit: size })),
+  return readPage(server, limit, {
+    read: async (size) => (isForeign(access, filter) ? [] : access.runs.getRuns({ ...filter, ...place, limit: size })),
     placeOf,
   })
-  return { runs: items.map((run) => server.present.run(run)), next }
+}
+
+/** Whose runs one sees is for the tenant to say, and whose one asks for is another matter. */
+function isForeign(access: Access, { tenant }: RunFilter): boolean {
+  return access.tenant !== null && tenant !== undefined && tenant !== access.tenant
+}
+
+/** `GET /runs` */
+export async function listRuns(call: Call<z.output<typeof runListQuerySchema>>) {
+  const { items, next } = await readRuns(call, call.query)
+  return { runs: items.map((run) => call.server.present.run(run)), next }
 }
 
 /** `GET /runs/:id/logs` */
@@ -60,15 +73,16 @@ export async function listEvents({ access, server, run, query }: RunCall<z.outpu
 }
 
 /** Nobody waits for a number that nobody reads to the last digit: so far everything is counted. */
-const MOST_COUNTED = { ofAll: 10_000, ofJobs: 1000 } as const
+const MOST_COUNTED = { ofTenant: 10_000, ofOthers: 1000 } as const
 
 /** `GET /stats` */
 export async function countRuns({ access, query }: Call<z.output<typeof countQuerySchema>>) {
-  const { upTo = Number.POSITIVE_INFINITY, tenant, jobName } = query
-  const most = jobName === undefined ? MOST_COUNTED.ofAll : MOST_COUNTED.ofJobs
+  const { upTo = Number.POSITIVE_INFINITY, tenant, ...filter } = query
   if (upTo === 0) throw new HttpProblem('INVALID_REQUEST', 'upTo must be from 1.')
-  const isForeign = access.tenant !== null && tenant !== undefined && tenant !== access.tenant
-  return access.runs.counts({ jobName: isForeign ? [] : jobName, tenant, upTo: Math.min(upTo, most) })
+  // Beside the status there is an index for the tenant, and for nothing else.
+  const most = Object.keys(filter).length === 0 ? MOST_COUNTED.ofTenant : MOST_COUNTED.ofOthers
+  const scope = isForeign(access, { tenant }) ? { status: [] } : { tenant }
+  return access.runs.counts({ ...filter, ...scope, upTo: Math.min(upTo, most) })
 }
 
 const SEPARATOR = '~'

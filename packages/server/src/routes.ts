@@ -1,9 +1,18 @@
+import { isOwnJob, previewBulk, startBulk } from './bulk'
 import { follow } from './follow'
 import { hint } from './hints'
+import { listJobs } from './jobs'
 import { countRuns, listEvents, listLogs, listRuns } from './list'
 import { describeApi } from './openapi'
+import { HttpProblem } from './problem'
 import { route, runRoute, type Route } from './route'
+import { listWaits } from './waits'
 import * as wire from './wire'
+
+/** Who may retry may not therefore do again what somebody did to many runs. */
+function ownJob(jobName: string): HttpProblem {
+  return new HttpProblem('FORBIDDEN', `Runs of "${jobName}" are started by the server alone.`)
+}
 
 const trigger = route({
   method: 'POST',
@@ -15,6 +24,7 @@ const trigger = route({
   output: wire.triggeredRunSchema,
   async answer({ access, server, body }) {
     const { jobName, payload, options = {} } = body
+    if (isOwnJob(jobName)) throw ownJob(jobName)
     const { deduplicated, ...run } = await access.runs.trigger(jobName, payload, options)
     return Object.assign({ deduplicated }, server.present.run(run))
   },
@@ -116,7 +126,24 @@ const retry = runRoute({
   action: 'retry',
   summary: 'Starts a run again that failed, timed out or was cancelled. Its completed steps stay.',
   output: wire.runSchema,
-  answer: async ({ access, server, run }) => server.present.run(await access.runs.retry(run.id)),
+  async answer({ access, server, run }) {
+    if (isOwnJob(run.jobName)) throw ownJob(run.jobName)
+    return server.present.run(await access.runs.retry(run.id))
+  },
+})
+
+const fork = runRoute({
+  method: 'POST',
+  path: '/runs/:id/fork',
+  action: 'fork',
+  summary: 'Does a run again as another run: after a step that it completed, or with another payload.',
+  body: wire.forkBodySchema,
+  status: 201,
+  output: wire.runSchema,
+  async answer({ access, server, run, body }) {
+    if (isOwnJob(run.jobName)) throw ownJob(run.jobName)
+    return server.present.run(await access.runs.fork(run.id, body))
+  },
 })
 
 const signal = runRoute({
@@ -168,6 +195,46 @@ const counts = route({
   answer: countRuns,
 })
 
+const waits = route({
+  method: 'GET',
+  path: '/waits',
+  action: 'read',
+  summary: 'Lists the runs that wait for somebody, newest first, and the signals they wait for.',
+  query: wire.waitListQuerySchema,
+  output: wire.waitListSchema,
+  answer: listWaits,
+})
+
+const jobs = route({
+  method: 'GET',
+  path: '/jobs',
+  action: 'read',
+  summary: 'Lists the jobs that the server knows.',
+  output: wire.jobListSchema,
+  answer: listJobs,
+})
+
+const bulkPreview = route({
+  method: 'POST',
+  path: '/bulk/preview',
+  action: 'read',
+  summary: 'Counts the runs that a bulk action would be about.',
+  body: wire.bulkBodySchema,
+  output: wire.bulkPreviewSchema,
+  answer: previewBulk,
+})
+
+const bulk = route({
+  method: 'POST',
+  path: '/bulk',
+  action: 'read',
+  summary: 'Cancels, retries or deletes many runs: a run that does it batch by batch. Needs that action as well.',
+  body: wire.bulkBodySchema,
+  status: 202,
+  output: wire.runSchema,
+  answer: async (call) => call.server.present.run(await startBulk(call)),
+})
+
 const me = route({
   method: 'GET',
   path: '/me',
@@ -191,6 +258,7 @@ const openApi = route({
 /** Everything that is served, and nothing else. */
 export const ROUTES: readonly Route[] = [
   ...[trigger, list, get, steps, logs, history, events, explain],
-  ...[cancel, retry, signal, unpark, failParked, remove],
-  ...[hints, counts, me, openApi],
+  ...[cancel, retry, fork, signal, unpark, failParked, remove],
+  ...[bulkPreview, bulk],
+  ...[hints, counts, waits, jobs, me, openApi],
 ]

@@ -2,7 +2,8 @@
  * The contract between server and client: everything that goes over the wire, as schemas from which the types, the checks
  * and the OpenAPI document are made. The client, the hooks and the dashboard import the types and nothing else of it.
  */
-import { RUN_STATUSES, type Log, type Run, type RunFields, type Step, type TriggerOptions } from '@coji/durably-core'
+import { RUN_STATUSES } from '@coji/durably-core'
+import type { ForkOptions, Log, Run, RunFields, RunFilter, Step, TriggerOptions } from '@coji/durably-core'
 import { z } from 'zod'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
@@ -46,6 +47,7 @@ const runFields = {
   deadlineAt: instant.nullable(),
   errorDetail,
   parentRunId: z.string().nullable(),
+  forkedFrom: z.string().nullable(),
   version: count,
   lastEventSequence: count,
   createdAt: instant,
@@ -106,6 +108,31 @@ export const stepListSchema = z.strictObject({ steps: z.array(stepSchema) })
 export const logListSchema = z.strictObject({ logs: z.array(logSchema), next: z.string().nullable() })
 export const eventListSchema = z.strictObject({ events: z.array(eventSchema), next: count.nullable() })
 export const explanationSchema = z.strictObject({ explanation: z.string() })
+
+/** Runs that wait for somebody, and the signals they wait for. */
+export const waitListSchema = z.strictObject({
+  waits: z.array(
+    z.strictObject({
+      run: runSchema,
+      signals: z.array(
+        z.strictObject({ stepName: z.string(), signalName: z.string(), since: instant, dueAt: instant.nullable() }),
+      ),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+
+/** Jobs that the server knows. `input` is the JSON Schema of what they take, where their schema tells. */
+export const jobListSchema = z.strictObject({
+  jobs: z.array(
+    z.strictObject({
+      name: z.string(),
+      version: z.string().nullable(),
+      isExecutedHere: z.boolean(),
+      input: z.record(z.string(), z.unknown()).nullable(),
+    }),
+  ),
+})
 
 /** How many runs there are of each status; of the pending ones, how many wait for a retry or are parked. */
 export const countsSchema = z
@@ -168,31 +195,36 @@ const filterShape = {
   tenant: z.string().max(512).optional(),
   /** `labels[team]=red` */
   labels: z.record(text, z.string().max(512)).optional(),
-}
-
-/** Which runs: those that meet every condition. */
-export const runListQuerySchema = z.strictObject({
-  ...filterShape,
-  waitsForRetry: flag.optional(),
-  parked: flag.optional(),
   createdFrom: z.string().max(64).optional(),
   createdBefore: z.string().max(64).optional(),
   /** Shorter ones would be of almost all runs. */
   idPrefix: z.string().min(6).max(64).optional(),
   errorCode: text.optional(),
   waitsFor: z.enum(['retry', 'unpark', 'signal', 'time', 'child']).optional(),
+} satisfies Partial<Shape<RunFilter>>
+
+/** Which runs, in an address: those that meet every condition. */
+const queryShape = { ...filterShape, waitsForRetry: flag.optional(), parked: flag.optional() }
+
+export const runListQuerySchema = z.strictObject({
+  ...queryShape,
   /** So many at most; the server may give less and a `next`. */
   limit: wholeNumber.optional(),
   /** The `next` of the page before, or the id of a run that is still there. */
   cursor: text.optional(),
 })
 
-export const countQuerySchema = z.strictObject({
+/** `upTo`: counts no further. The server stops somewhere in any case. */
+export const countQuerySchema = z.strictObject({ ...queryShape, upTo: wholeNumber.optional() })
+
+export const waitListQuerySchema = z.strictObject({
   jobName: filterShape.jobName,
   tenant: filterShape.tenant,
-  /** Counts no further than the server does. */
-  upTo: wholeNumber.optional(),
+  labels: filterShape.labels,
+  limit: wholeNumber.optional(),
+  cursor: text.optional(),
 })
+
 export const logListQuerySchema = z.strictObject({ after: text.optional(), limit: wholeNumber.optional() })
 export const eventListQuerySchema = z.strictObject({ after: wholeNumber.optional(), limit: wholeNumber.optional() })
 export const followQuerySchema = z.strictObject({ after: wholeNumber.optional() })
@@ -215,6 +247,21 @@ export const triggerBodySchema = z.strictObject({
   payload: value,
   options: z.strictObject(triggerOptionsShape).optional(),
 })
+
+/** What can be done to many runs at once: to those that meet every condition and were there before. */
+export const bulkBodySchema = z.strictObject({
+  action: z.enum(['cancel', 'retry', 'delete']),
+  filter: z.strictObject(filterShape),
+})
+
+/** How many runs meet the conditions at present; `isMore`: at least so many. */
+export const bulkPreviewSchema = z.strictObject({ count, isMore: z.boolean() })
+
+/** `POST /runs/:id/fork`: goes on after this completed step, else from the beginning. Without a payload it is that of the run. */
+export const forkBodySchema = z.strictObject({
+  after: text.optional(),
+  payload: value,
+}) satisfies z.ZodType<ForkOptions>
 
 /** `POST /runs/:id/signal` */
 export const signalBodySchema = z.strictObject({ name: text, payload: value, dedupeKey: text.optional() })
@@ -239,5 +286,9 @@ export type RunPage = z.output<typeof runPageSchema>
 export type Me = z.output<typeof meSchema>
 export type Problem = z.output<typeof problemSchema>
 export type TriggerBody = z.input<typeof triggerBodySchema>
+export type BulkBody = z.input<typeof bulkBodySchema>
+export type BulkPreview = z.output<typeof bulkPreviewSchema>
+export type WaitPage = z.output<typeof waitListSchema>
+export type JobList = z.output<typeof jobListSchema>
 export type SignalBody = z.input<typeof signalBodySchema>
 export type Done = z.output<typeof doneSchema>

@@ -72,6 +72,21 @@ it('sends headers of its own with each request, asked for each time', async () =
   expect(seen).toEqual(['one', 'two'])
 })
 
+it('does something to many runs, and lists what waits for people and which jobs there are', async () => {
+  const { client, durably } = openWithJobs()
+  for (let n = 0; n < 3; n++) await client.trigger('resize-image', { width: n }, { delay: 3_600_000 })
+  const filter = { jobName: 'resize-image', createdBefore: new Date('2999-01-01') }
+  expect(await client.previewBulk('cancel', filter)).toEqual({ count: 3, isMore: false })
+  const { id } = await client.bulk('cancel', filter)
+  await durably.runUntilIdle()
+  expect(await client.wait(id)).toEqual({ id, output: { done: 3, skipped: 0 } })
+  expect(await client.waits({ limit: 10 })).toEqual({ waits: [], next: null })
+  expect((await client.jobs()).map(({ name, isExecutedHere }) => [name, isExecutedHere])).toEqual([
+    ['resize-image', true],
+    ['send-mail', false],
+  ])
+})
+
 describe('trouble on the way', () => {
   it('of a read says so, and of a write that nobody knows what became of it', async () => {
     const client = clientOf(() => Promise.reject(new TypeError('fetch failed')))

@@ -12,6 +12,7 @@ import {
   ValidationError,
   type Durably,
   type RunFilter,
+  type ScopedDurably,
   type Storage,
 } from '@coji/durably-core'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -24,7 +25,7 @@ import { createDurablyHandler } from '../src'
 import { createDurablyClient, type DurablyClient } from '../src/client'
 
 /** What engine and client have in common. */
-type RunApi = Omit<DurablyClient, 'me' | 'watchRuns' | 'wait' | 'trigger'> & {
+type RunApi = Omit<ScopedDurably, 'purge' | 'trigger'> & {
   trigger(
     jobName: string,
     payload?: unknown,
@@ -235,6 +236,21 @@ describe.each(Object.entries(STORAGES))('on %s', (_storage, createStorage) => {
         expect(await refusalOf(command(id))).toMatchObject({ kind: ConflictError, status: 'pending' })
       await api.deleteRun(await ran('same'))
       expect(await api.getRuns()).toHaveLength(1)
+    })
+
+    it('does runs again after a step, or with another payload', async () => {
+      const { durably, api, ran } = await begin()
+      const id = await ran('steps', { count: 2 })
+      const forked = await api.fork(id, { after: 'step 0', payload: { count: 3 } })
+      expect(forked).toEqual(await durably.getRun(forked.id))
+      expect(forked).toMatchObject({ forkedFrom: id, payload: { count: 3 }, currentStepIndex: 1 })
+      expect((await api.getSteps(forked.id)).map(({ name }) => name)).toEqual(['step 0'])
+      await durably.runUntilIdle()
+      expect(await api.getRun(forked.id)).toMatchObject({ status: 'completed', output: { count: 3 } })
+      expect(await api.fork(id)).toMatchObject({ payload: { count: 2 }, currentStepIndex: 0 })
+      expect(await refusalOf(api.fork(id, { after: 'step 9' }))).toMatchObject({ kind: InvalidOptionError })
+      expect(await refusalOf(api.fork(id, { payload: { count: 'x' } }))).toMatchObject({ kind: ValidationError })
+      expect(await refusalOf(api.fork(NOBODY))).toMatchObject({ kind: NotFoundError })
     })
 
     it('signals, once for a key', async () => {

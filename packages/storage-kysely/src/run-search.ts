@@ -21,8 +21,12 @@ export const WAITS = ['retry', 'unpark'] as const
 
 /** One statement, so that no run is counted twice or left out because it changes between two. */
 export function countsQuery(context: SqlContext, query: CountQuery): Sql {
-  return query.upTo === undefined ? wholeCounts(context, query) : cappedCounts(context, query, query.upTo)
+  const { upTo, tenant: _, jobNames: __, ...others } = query
+  const isWhole = upTo === undefined && Object.values(others).every((condition) => condition === undefined)
+  return isWhole ? wholeCounts(context, query) : cappedCounts(context, query)
 }
+
+const NO_LIMIT = 2 ** 31
 
 /** The numbers by status come from an index alone. */
 function wholeCounts(context: SqlContext, query: CountQuery): Sql {
@@ -35,20 +39,20 @@ function wholeCounts(context: SqlContext, query: CountQuery): Sql {
     union all select ${kind}, count(*) as runs from ${tables.runs} as r where ${waiting} group by ${kind}`
 }
 
-function cappedCounts(context: SqlContext, query: CountQuery, upTo: number): Sql {
+/** Each number from the index that has its runs. */
+function cappedCounts(context: SqlContext, { upTo = NO_LIMIT, ...query }: CountQuery): Sql {
+  const { statuses = RUN_STATUSES, waitsForRetry, parked } = query
   const count = (name: string, wanted: RunQuery) => {
     const { from, conditions } = walkOf(context, wanted)
     const found = sql`select 1 as one from ${from} ${where(conditions)} limit ${upTo}`
     return sql`select ${sql.lit(name)} as status, count(*) as runs from (${found}) as found`
   }
-  return sql.join(
-    [
-      ...RUN_STATUSES.map((status) => count(status, { ...query, statuses: [status] })),
-      count('retry', { ...query, waitsForRetry: true }),
-      count('unpark', { ...query, parked: true }),
-    ],
-    sql` union all `,
-  )
+  const counted = [
+    ...statuses.map((status) => count(status, { ...query, statuses: [status] })),
+    ...(waitsForRetry === false ? [] : [count('retry', { ...query, waitsForRetry: true })]),
+    ...(parked === false ? [] : [count('unpark', { ...query, parked: true })]),
+  ]
+  return counted.length === 0 ? sql`select 'none' as status, 0 as runs` : sql.join(counted, sql` union all `)
 }
 
 /** What is walked through, in the order of the list where there is an index that has it. */

@@ -46,6 +46,8 @@ export interface RunsTable {
   timeout_ms: number | null
   deadline_at: string | null
   parent_run_id: string | null
+  /** The run whose steps this one began with. */
+  forked_from: string | null
   /** A list of ids. */
   also_awaited_by: string | null
   schedule_id: string | null

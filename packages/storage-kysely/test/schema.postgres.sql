@@ -97,6 +97,7 @@ create table durably_runs (
   rest_until timestamp(3) with time zone,
   last_signal integer not null default 0,
   also_awaited_by json,
+  forked_from text collate "C",
   constraint ended_is_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
   constraint running_has_lease CHECK (((status = 'running'::text) = (lease_until IS NOT NULL)))
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_analyze_scale_factor=0.02, autovacuum_analyze_threshold=500);

@@ -93,7 +93,8 @@ CREATE TABLE "durably_runs" ("id" text not null primary key,
   "wakes_wanted" integer default 0 not null,
   "rest_until" text,
   "last_signal" integer default 0 not null,
-  "also_awaited_by" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
+  "also_awaited_by" text,
+  "forked_from" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
 
 CREATE INDEX "durably_runs_claim" on "durably_runs" ("priority" desc,
   "available_at",

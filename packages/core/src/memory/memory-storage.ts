@@ -3,18 +3,27 @@ import { InvalidOptionError } from '../errors'
 import { refuseUnknownOptions, type OptionNames } from '../known-options'
 import { LIFECYCLE } from '../lifecycle'
 import type { Lifecycle } from '../lifecycle'
-import type { EventStorage, LimitStorage, LogStorage, SignalStorage, Storage, WatchStorage } from '../storage'
+import type {
+  EventStorage,
+  ForkStorage,
+  LimitStorage,
+  LogStorage,
+  SignalStorage,
+  Storage,
+  WatchStorage,
+} from '../storage'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { command } from './commands'
 import { commit } from './commit'
 import { enqueue } from './enqueue'
+import { fork } from './fork'
 import { Hints } from './hints'
 import { createEvents, createLogs } from './history'
 import { claimWithin, createPauses, JobStates, loadOf } from './job-limits'
 import type { Memory } from './memory'
 import { purge } from './purge'
-import { getRun, getRuns, getSteps, nextDue } from './reads'
+import { counts, getRun, getRuns, getSteps, nextDue } from './reads'
 import { recover } from './recover'
 import { renew } from './renew'
 import { createRules } from './rules'
@@ -36,6 +45,7 @@ export interface MemoryStorage extends Storage {
   readonly signals: SignalStorage
   readonly watch: WatchStorage
   readonly limits: LimitStorage
+  readonly forks: ForkStorage
 }
 
 const OPTIONS: OptionNames<MemoryStorageOptions> = { now: true, keepEnded: true }
@@ -69,7 +79,7 @@ export function createMemoryStorageWith(
 }
 
 function bind(memory: Memory): MemoryStorage {
-  const { clock, hints, table } = memory
+  const { clock, hints } = memory
   const read = async <T>(look: () => T): Promise<T> => {
     clock.look()
     return look()
@@ -95,7 +105,7 @@ function bind(memory: Memory): MemoryStorage {
     getRun: (runId, scope) => read(() => getRun(memory, runId, scope)),
     getRuns: (query) => read(() => getRuns(memory, query)),
     getSteps: (runId, scope) => read(() => getSteps(memory, runId, scope)),
-    counts: (query) => read(() => table.counts.sum(query)),
+    counts: (query) => read(() => counts(memory, query)),
     nextDue: (jobs) => read(() => nextDue(memory, jobs)),
     events: createEvents(memory),
     logs: createLogs(memory),
@@ -104,6 +114,7 @@ function bind(memory: Memory): MemoryStorage {
       getUnread: (runId) => read(() => getUnread(memory, runId)),
     },
     watch: hints,
+    forks: { fork: (order) => write(() => fork(memory, order)) },
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
       load: (limits) => read(() => loadOf(memory, limits)),

@@ -1,7 +1,7 @@
-import type { NextDue, RunCursor, RunQuery, RunRecord, Scope, StepRecord } from '../storage'
+import type { CountQuery, NextDue, RunCursor, RunQuery, RunRecord, Scope, StatusCounts, StepRecord } from '../storage'
 import { copyOf } from './memory'
 import type { Memory } from './memory'
-import { isParked, waitsForRetry } from './status-counts'
+import { countOf, isParked, waitsForRetry } from './status-counts'
 
 export function getRun({ table }: Memory, runId: string, scope: Scope = {}): RunRecord | null {
   const entry = table.find(runId, scope.tenant)
@@ -10,11 +10,30 @@ export function getRun({ table }: Memory, runId: string, scope: Scope = {}): Run
 
 export function getRuns(memory: Memory, query: RunQuery): RunRecord[] {
   const page: RunRecord[] = []
-  for (const record of newestFirst(memory, query)) {
+  if (query.limit === 0) return page
+  for (const record of matching(memory, query)) {
+    page.push(copyOf(record))
     if (page.length === query.limit) break
-    if (matches(memory, record, query)) page.push(copyOf(record))
   }
   return page
+}
+
+export function counts(
+  memory: Memory,
+  { upTo = Number.POSITIVE_INFINITY, tenant, jobNames, ...others }: CountQuery,
+): StatusCounts {
+  const scope = { ...(tenant !== undefined && { tenant }), ...(jobNames !== undefined && { jobNames }) }
+  const whole = isEmpty(others) ? memory.table.counts.sum(scope) : countOf(matching(memory, { ...scope, ...others }))
+  const capped = Object.entries(whole).map(([name, count]) => [name, Math.min(count, upTo)])
+  return Object.fromEntries(capped) as unknown as StatusCounts
+}
+
+function isEmpty(conditions: object): boolean {
+  return Object.values(conditions).every((condition) => condition === undefined)
+}
+
+function* matching(memory: Memory, query: RunQuery): Iterable<RunRecord> {
+  for (const record of newestFirst(memory, query)) if (matches(memory, record, query)) yield record
 }
 
 export function getSteps({ table, clock }: Memory, runId: string, scope: Scope = {}): StepRecord[] {

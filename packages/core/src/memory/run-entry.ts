@@ -153,6 +153,7 @@ const UNTOUCHED: RunRecord = {
   timeoutMs: null,
   deadlineAt: null,
   parentRunId: null,
+  forkedFrom: null,
   alsoAwaitedBy: Object.freeze([]),
   scheduleId: null,
   scheduledFor: null,

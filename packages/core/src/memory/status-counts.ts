@@ -34,7 +34,7 @@ export class StatusCounter {
     addTo(counts, after, 1)
   }
 
-  sum(query: CountQuery): StatusCounts {
+  sum(query: Pick<CountQuery, 'tenant' | 'jobNames'>): StatusCounts {
     const sum = noCounts()
     const jobNames = query.jobNames && new Set(query.jobNames)
     for (const { tenant, jobName, counts } of this.#groups.values()) {
@@ -44,8 +44,7 @@ export class StatusCounter {
       sum.waitsForRetry += counts.waitsForRetry
       sum.parked += counts.parked
     }
-    const { upTo = Number.POSITIVE_INFINITY } = query
-    return Object.fromEntries(Object.entries(sum).map(([name, count]) => [name, Math.min(count, upTo)])) as Counts
+    return sum
   }
 
   #groupOf({ tenant, jobName }: RunRecord): Group {
@@ -66,6 +65,13 @@ export function isParked({ waitingFor }: RunRecord): boolean {
 
 function kindOfWait({ waitingFor }: RunRecord): string | undefined {
   return waitingFor?.kind
+}
+
+/** One by one, where it is about more than job and tenant. */
+export function countOf(records: Iterable<RunRecord>): StatusCounts {
+  const counts = noCounts()
+  for (const record of records) addTo(counts, record, 1)
+  return counts
 }
 
 function addTo(counts: Counts, record: RunRecord, change: 1 | -1): void {

@@ -44,6 +44,15 @@ export class StepRows {
     return this.#rows?.get(id)
   }
 
+  /** A completed step of another run. */
+  copy(row: StepRow | undefined, { id, runId }: Pick<StepRow, 'id' | 'runId'>): void {
+    if (row?.status !== 'completed') return
+    this.#rows ??= new Map()
+    this.#liveIds ??= new Map()
+    this.#rows.set(id, { ...row, id, runId, leaseEpoch: 0 })
+    this.#liveIds.set(row.name, id)
+  }
+
   removeWaiting(): void {
     for (const row of this.#rows?.values() ?? []) {
       if (row.status !== 'waiting') continue

@@ -2,12 +2,17 @@ import { CompiledQuery, sql } from 'kysely'
 import { createEnqueueFunction } from './0003-enqueue-function'
 import type { Migration, MigrationContext } from './migration'
 
-/** Whatever runs are asked for, newest first, there is an index that has them in this order. */
+/** Whatever runs are asked for, newest first, there is an index that has them in this order; and a run may be a fork of another. */
 export const search: Migration = {
   version: 5,
   // Who does not know the columns of labels would create runs that nobody finds by their labels.
   minReader: 5,
-  build: (context) => [...labels(context), ...indexes(context), ...enqueueFunction(context)],
+  build: (context) => [
+    context.schema.alterTable(context.name('runs')).addColumn('forked_from', context.types.text),
+    ...labels(context),
+    ...indexes(context),
+    ...enqueueFunction(context),
+  ],
 }
 
 /** A label says itself where its run is in the list. */

@@ -6,6 +6,7 @@ import { COMMIT_CASES } from './commit'
 import type { ContractCase } from './contract-case'
 import { ENQUEUE_CASES, IDEMPOTENCY_CASES } from './enqueue'
 import { EVENT_CASES } from './events'
+import { FORK_CASES } from './forks'
 import { LIMIT_CASES } from './limits'
 import { LOG_CASES } from './logs'
 import { NEXT_DUE_CASES } from './next-due'
@@ -58,6 +59,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...SIGNAL_CASES,
   ...WATCH_CASES,
   ...LIMIT_CASES,
+  ...FORK_CASES,
   ...TRANSACTION_CASES,
   ...REOPEN_CASES,
   ...SIGNAL_REOPEN_CASES,

@@ -1,6 +1,7 @@
+import { RUN_STATUSES, type RunStatus } from '../../lifecycle'
 import type { RunQuery } from '../../storage'
 import { assert, assertEqual, assertMatches } from '../assert'
-import { FAR_MS, newRun, waitingStep } from './builders'
+import { FAR_MS, newRun, NO_COUNTS, waitingStep } from './builders'
 import { casesOf } from './contract-case'
 import type { Kit } from './kit'
 
@@ -63,6 +64,12 @@ export const SEARCH_CASES = casesOf('required', 'search', {
         const asked = { ...query, ...page }
         assertEqual(await found(kit, asked), await expected(kit, asked), `ids of ${JSON.stringify(asked)}`)
       }
+      const counts = Object.entries(await kit.storage.counts(query))
+      const sum = counts.reduce(
+        (all, [name, count]) => (RUN_STATUSES.includes(name as RunStatus) ? all + count : all),
+        0,
+      )
+      assertEqual(sum, (await expected(kit, query)).length, `counts of ${JSON.stringify(query)}`)
     }
   },
 
@@ -101,6 +108,8 @@ export const SEARCH_CASES = casesOf('required', 'search', {
     const without = await kit.start()
     await without.leave('fail', { error: 'broken', detail: { name: 'Error' } })
     await kit.enqueue()
+    const counts = { ...NO_COUNTS, failed: 1, pending: 1, waitsForRetry: 1 }
+    assertEqual(await kit.storage.counts({ errorCode: 'E_PAY' }), counts, 'counts of the code')
     assertEqual(await found(kit, { errorCode: 'E_PAY' }), [retried.id, failed.id], 'ids of the code')
     assertEqual(await found(kit, { errorCode: 'E_PAY', statuses: ['failed'] }), [failed.id], 'ids of failed ones')
     assertEqual(await found(kit, { errorCode: 'E_PAY', limit: 1 }), [retried.id], 'the newest id')
