@@ -152,6 +152,49 @@ test('cancels, retries and deletes a run on its page, and asks before', () =>
     expect(complaints.splice(0).every((text) => text.includes('404'))).toBe(true)
   }))
 
+test('runs a run again after a step that it completed, with another input', () =>
+  withDashboard(async ({ page, site, complaints, open }) => {
+    site.durably.start()
+    const { id } = await site.jobs.importOrders.triggerAndWait({ file: 'old.csv' })
+    await open(`/runs/${id}`)
+    await button(page, 'Run again').click()
+    const dialog = page.getByRole('dialog', { name: 'Run it again' })
+    await dialog.getByLabel('Go on').selectOption('after write part 2')
+    await dialog.getByLabel('Input, as JSON').fill('{ "file": 7 }')
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await dialog.getByRole('alert').filter({ hasText: 'file' }).waitFor()
+    await dialog.getByLabel('Input, as JSON').fill('{ "file": "new.csv" }')
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await page
+      .getByRole('complementary')
+      .getByRole('link', { name: id.slice(-8) })
+      .waitFor()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    const [forked] = await site.durably.getRuns({ limit: 1 })
+    // The browser itself tells of the input that was refused.
+    expect(complaints.splice(0).every((text) => text.includes('422'))).toBe(true)
+    expect(forked).toMatchObject({ forkedFrom: id, payload: { file: 'new.csv' }, status: 'completed' })
+  }))
+
+test('does something to all runs that a filter finds, as a run with its progress', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const items = Array.from({ length: 130 }, (_, file) => ({ payload: { file: `${file}` } }))
+    await site.jobs.importOrders.batchTrigger(items)
+    await site.jobs.charge.trigger({ amount: 1 })
+    await open('/?job=import-orders')
+    await page.getByLabel('Select all runs that are shown').check()
+    await button(page, 'Choose all that the filter finds').click()
+    await button(page, 'Cancel all').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('It finds 130 at present.').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
+    await page.getByRole('heading', { name: 'durably:bulk' }).waitFor()
+    // Nothing runs but this: the worker takes the oldest first, of which none is left.
+    site.durably.start()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    expect((await site.durably.counts({ jobName: 'import-orders' })).pending).toBe(0)
+  }))
+
 test('offers nothing to who may only read', () =>
   withDashboard(
     async ({ page, site, open }) => {

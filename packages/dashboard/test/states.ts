@@ -16,6 +16,7 @@ export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDas
   ['waiting', (dashboard) => openRun(dashboard, { note: 'for approval', sees: 'Streamed text' })],
   ['signalling', async ({ page }) => button(page, 'Signal').click()],
   ['completed', showStep],
+  ['running again', async ({ page }) => button(page, 'Run again').click()],
   ['data', ({ page }) => showTab(page, { tab: 'Input and output', sees: '"written": 1200' })],
   ['logs', ({ page }) => showTab(page, { tab: /^Logs/, sees: 'two rows have no customer' })],
   ['events', ({ page }) => showTab(page, { tab: 'Events', sees: 'run:complete' })],
@@ -103,6 +104,8 @@ interface Tab {
 }
 
 async function showTab(page: Page, { tab, sees }: Tab): Promise<void> {
+  // A dialog may still be open.
+  await page.keyboard.press('Escape')
   await page.getByRole('link', { name: tab }).click()
   await page.getByText(sees).first().waitFor()
 }

@@ -1,78 +1,64 @@
 import type { Run } from '@coji/durably-core'
-import { type RunStore, useRunStore } from '@coji/durably-react'
+import { useRunStore } from '@coji/durably-react'
+import type { BulkFilter } from '@coji/durably-server/client'
 import { useState } from 'react'
 import { useMay } from '../api'
 import { plural } from '../format'
 import { Dialog } from '../parts/dialog'
 import { useNotices } from '../parts/notices'
 import { CAN } from '../run-status'
+import { BULK_ACTIONS, type BulkAction } from './bulk-actions'
+import { BulkOverFilter } from './bulk-over-filter'
 import type { Selection } from './use-selection'
-
-interface BulkAction {
-  readonly key: 'cancel' | 'retry' | 'delete'
-  readonly label: string
-  readonly done: string
-  readonly isDangerous?: boolean
-  readonly words: string
-  readonly apply: (store: RunStore, id: string) => Promise<void>
-}
-
-const ACTIONS: readonly BulkAction[] = [
-  {
-    key: 'retry',
-    label: 'Retry',
-    done: 'retried',
-    words: 'They go on after their last completed step.',
-    apply: (store, id) => store.retry(id),
-  },
-  {
-    key: 'cancel',
-    label: 'Cancel',
-    done: 'cancelled',
-    isDangerous: true,
-    words: 'Those that are running end as soon as their worker hears of it.',
-    apply: (store, id) => store.cancel(id),
-  },
-  {
-    key: 'delete',
-    label: 'Delete',
-    done: 'deleted',
-    isDangerous: true,
-    words: 'They are gone with their steps, events and logs.',
-    apply: (store, id) => store.deleteRun(id),
-  },
-]
 
 /** At once: enough to be quick, and few enough to leave the server to others. */
 const AT_ONCE = 4
 
 interface BulkBarProps {
   readonly runs: readonly Run[]
+  /** The filter finds more than these. */
+  readonly hasMore: boolean
+  readonly filter: BulkFilter
   readonly selection: Selection
 }
 
 /** What can be done to the runs that were chosen: each action takes those that it can be done to. */
-export function BulkBar({ runs, selection }: BulkBarProps) {
+export function BulkBar({ runs, hasMore, filter, selection }: BulkBarProps) {
   const [asking, setAsking] = useState<BulkAction | null>(null)
+  const [isForAll, setIsForAll] = useState(false)
   const chosen = runs.filter(({ id }) => selection.has(id))
   const may = { retry: useMay('retry'), cancel: useMay('cancel'), delete: useMay('delete') }
   if (chosen.length === 0) return null
+  const all = isForAll && chosen.length === runs.length
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a group of form fields
     <div className="bulk-bar" role="group" aria-label="Chosen runs">
-      <span>{plural(chosen.length, 'run')} chosen</span>
-      {ACTIONS.filter(({ key }) => may[key]).map((action) => {
+      <span>{all ? 'All that the filter finds are chosen' : `${plural(chosen.length, 'run')} chosen`}</span>
+      {hasMore && !all && chosen.length === runs.length && (
+        <button type="button" className="quiet" onClick={() => setIsForAll(true)}>
+          Choose all that the filter finds
+        </button>
+      )}
+      {BULK_ACTIONS.filter(({ key }) => may[key]).map((action) => {
         const count = chosen.filter(CAN[action.key]).length
         return (
-          <button key={action.key} type="button" disabled={count === 0} onClick={() => setAsking(action)}>
-            {action.label} {count}
+          <button key={action.key} type="button" disabled={!all && count === 0} onClick={() => setAsking(action)}>
+            {all ? `${action.label} all` : `${action.label} ${count}`}
           </button>
         )
       })}
-      <button type="button" className="quiet" onClick={selection.clear}>
+      <button
+        type="button"
+        className="quiet"
+        onClick={() => {
+          setIsForAll(false)
+          selection.clear()
+        }}
+      >
         Clear
       </button>
-      {asking !== null && (
+      {asking !== null && all && <BulkOverFilter action={asking} filter={filter} onClose={() => setAsking(null)} />}
+      {asking !== null && !all && (
         <BulkDialog
           action={asking}
           runs={chosen.filter(CAN[asking.key])}
@@ -111,7 +97,7 @@ function BulkDialog({ action, runs, onClose, onDone }: BulkDialogProps) {
       title={`${action.label} ${plural(taken.length, 'run')}?`}
       confirm={{
         label: action.label,
-        isDangerous: action.isDangerous === true,
+        isDangerous: action.isDangerous,
         isBusy: done !== null,
       }}
       onConfirm={() => void perform()}

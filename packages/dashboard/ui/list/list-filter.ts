@@ -1,4 +1,4 @@
-import type { RunListFilter } from '@coji/durably-react'
+import type { BulkFilter } from '@coji/durably-server/client'
 import { ALL, VIEWS, type View } from './views'
 
 /** What the list is asked for: all of it is in the address of the page. */
@@ -61,7 +61,7 @@ export function searchOf({ view, since, jobs, labels, idPrefix, errorCode }: Lis
 /** Times are cut to the minute: the same list is asked for again and again. */
 const EXACT_TO_MS = 60_000
 
-export function toRunFilter(filter: ListFilter, now: number): RunListFilter {
+export function toRunFilter(filter: ListFilter, now: number): BulkFilter {
   const { view, since, jobs, labels, idPrefix, errorCode } = filter
   const from = since.ms === null ? null : Math.floor((now - since.ms) / EXACT_TO_MS) * EXACT_TO_MS
   return {

@@ -21,7 +21,8 @@ export function ListPage() {
   const search = useSearch()
   const filter = useMemo(() => filterOf(search), [search])
   const now = useNow(filter.since.ms !== null, 60_000)
-  const { runs, hasMore, isLoading, trouble, showMore } = useRuns(toRunFilter(filter, now), { pageSize: PAGE_SIZE })
+  const runFilter = toRunFilter(filter, now)
+  const { runs, hasMore, isLoading, trouble, showMore } = useRuns(runFilter, { pageSize: PAGE_SIZE })
   const counted = { upTo: COUNTED_UP_TO, ...(filter.jobs.length > 0 && { jobName: filter.jobs }) }
   const counts = useRead(`counts ${JSON.stringify(counted)}`, () => api.counts(counted))
   const selection = useSelection()
@@ -41,7 +42,7 @@ export function ListPage() {
       <FilterChips filter={filter} onChange={change} />
       <Trouble error={trouble} />
       {runs.length > 0 && <Activity runs={runs} />}
-      <BulkBar runs={runs} selection={selection} />
+      <BulkBar runs={runs} hasMore={hasMore} filter={runFilter} selection={selection} />
       {runs.length > 0 ? (
         <RunTable runs={runs} hasMore={hasMore} selection={selection} canSelect={canSelect} onShowMore={showMore} />
       ) : (

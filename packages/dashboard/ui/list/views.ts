@@ -4,7 +4,7 @@ import type { RunFilter, StatusCounts } from '@coji/durably-core'
 export interface View {
   readonly key: string
   readonly label: string
-  readonly filter: Pick<RunFilter, 'status' | 'waitsForRetry' | 'parked' | 'waitsFor'>
+  readonly filter: Pick<RunFilter, 'status' | 'waitsFor'>
   /** Where there is something that counts them. */
   readonly count?: (counts: StatusCounts) => number
 }
@@ -35,8 +35,8 @@ export const VIEWS: readonly View[] = [
     count: ({ pending, orphaned }) => pending + orphaned,
   },
   { key: 'for-people', label: 'For people', filter: { waitsFor: 'signal' } },
-  { key: 'retrying', label: 'Retrying', filter: { waitsForRetry: true }, count: ({ waitsForRetry }) => waitsForRetry },
-  { key: 'parked', label: 'Parked', filter: { parked: true }, count: ({ parked }) => parked },
+  { key: 'retrying', label: 'Retrying', filter: { waitsFor: 'retry' }, count: ({ waitsForRetry }) => waitsForRetry },
+  { key: 'parked', label: 'Parked', filter: { waitsFor: 'unpark' }, count: ({ parked }) => parked },
   { key: 'completed', label: 'Completed', filter: { status: 'completed' }, count: ({ completed }) => completed },
   {
     key: 'failed',

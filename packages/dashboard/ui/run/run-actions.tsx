@@ -1,16 +1,16 @@
 import type { Run } from '@coji/durably-core'
-import { type RunStore, useRunStore } from '@coji/durably-react'
+import { type RunStore, type StepView, useRunStore } from '@coji/durably-react'
 import { useState } from 'react'
 import { type Action, type DashboardApi, useViewer } from '../api'
 import { Dialog } from '../parts/dialog'
 import { useNotices } from '../parts/notices'
 import { CAN } from '../run-status'
+import { ForkDialog } from './fork-dialog'
 import { SignalDialog } from './signal-dialog'
 
 interface RunActionsProps {
   readonly run: Run
-  /** What `ctx.waitFor` is waiting for. */
-  readonly waitsFor: readonly string[]
+  readonly steps: readonly StepView[]
 }
 
 interface RunAction {
@@ -70,18 +70,21 @@ const ACTIONS: readonly RunAction[] = [
 ]
 
 /** What the viewer may do to the run as it stands. */
-export function RunActions({ run, waitsFor }: RunActionsProps) {
+export function RunActions({ run, steps }: RunActionsProps) {
   const [asking, setAsking] = useState<RunAction | null>(null)
-  const [isSignalling, setIsSignalling] = useState(false)
+  const [open, setOpen] = useState<'signal' | 'fork' | null>(null)
+  const waitsFor = steps.flatMap(({ kind, status, name }) => (kind === 'signal' && status === 'waiting' ? [name] : []))
   const { me } = useViewer()
   const actions = ACTIONS.filter(({ needs, can }) => me.actions.includes(needs) && can(run))
   const canSignal = me.actions.includes('signal') && CAN.signal(run) && waitsFor.length > 0
-  if (actions.length === 0 && !canSignal) return null
+  // What the server does for itself has no input that people could write.
+  const canFork = me.actions.includes('fork') && !run.jobName.startsWith('durably:')
+  if (actions.length === 0 && !canSignal && !canFork) return null
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a group of form fields
     <div className="button-row" role="group" aria-label="Actions">
       {canSignal && (
-        <button type="button" className="primary" onClick={() => setIsSignalling(true)}>
+        <button type="button" className="primary" onClick={() => setOpen('signal')}>
           Signal
         </button>
       )}
@@ -90,8 +93,14 @@ export function RunActions({ run, waitsFor }: RunActionsProps) {
           {action.label}
         </button>
       ))}
+      {canFork && (
+        <button type="button" onClick={() => setOpen('fork')}>
+          Run again
+        </button>
+      )}
       {asking !== null && <ActionDialog action={asking} run={run} onClose={() => setAsking(null)} />}
-      {isSignalling && <SignalDialog run={run} waitsFor={waitsFor} onClose={() => setIsSignalling(false)} />}
+      {open === 'signal' && <SignalDialog run={run} waitsFor={waitsFor} onClose={() => setOpen(null)} />}
+      {open === 'fork' && <ForkDialog run={run} steps={steps} onClose={() => setOpen(null)} />}
     </div>
   )
 }

@@ -33,6 +33,9 @@ export function RunFacts({ run }: { readonly run: Run }) {
       <Fact name="Parent">
         {run.parentRunId === null ? null : <Link href={`/runs/${run.parentRunId}`}>{shortId(run.parentRunId)}</Link>}
       </Fact>
+      <Fact name="Forked from">
+        {run.forkedFrom === null ? null : <Link href={`/runs/${run.forkedFrom}`}>{shortId(run.forkedFrom)}</Link>}
+      </Fact>
       <Fact name="Labels">
         {Object.keys(run.labels).length === 0
           ? null

@@ -50,12 +50,9 @@ interface KnownRunProps {
 }
 
 function KnownRun({ run, used }: KnownRunProps) {
-  const waitsFor = used.steps.flatMap(({ kind, status, name }) =>
-    kind === 'signal' && status === 'waiting' ? [name] : [],
-  )
   return (
     <article className="run-page">
-      <RunHeader run={run} used={used} waitsFor={waitsFor} />
+      <RunHeader run={run} used={used} />
       <Trouble error={used.trouble} />
       {!hasEnded(run) && <RunWhy run={run} />}
       {run.error !== null && (
@@ -91,7 +88,7 @@ function ErrorPlace({ run: { errorDetail } }: { readonly run: Run }) {
   )
 }
 
-function RunHeader({ run, used, waitsFor }: KnownRunProps & { readonly waitsFor: readonly string[] }) {
+function RunHeader({ run, used }: KnownRunProps) {
   const share = shareOf(run)
   const { progress, isLive } = used
   return (
@@ -108,7 +105,7 @@ function RunHeader({ run, used, waitsFor }: KnownRunProps & { readonly waitsFor:
           <code>{run.id}</code>
           <CopyButton text={run.id} what="Run id" />
         </span>
-        <RunActions run={run} waitsFor={waitsFor} />
+        <RunActions run={run} steps={used.steps} />
       </div>
       {!hasEnded(run) && progress !== null && (
         <p className="run-progress">

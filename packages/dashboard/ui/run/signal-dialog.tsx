@@ -2,6 +2,7 @@ import type { Run } from '@coji/durably-core'
 import { useRunStore } from '@coji/durably-react'
 import { useId, useState } from 'react'
 import { Dialog } from '../parts/dialog'
+import { JsonField, parseJson } from '../parts/json-field'
 import { useNotices } from '../parts/notices'
 
 interface SignalDialogProps {
@@ -18,9 +19,9 @@ export function SignalDialog({ run, waitsFor, onClose }: SignalDialogProps) {
   const [text, setText] = useState('')
   const [problem, setProblem] = useState<string | null>(null)
   const [isBusy, setIsBusy] = useState(false)
-  const ids = { name: useId(), payload: useId(), problem: useId() }
+  const nameId = useId()
   const send = async () => {
-    const payload = parsed(text)
+    const payload = parseJson(text)
     if ('problem' in payload) return setProblem(payload.problem)
     setIsBusy(true)
     try {
@@ -28,45 +29,28 @@ export function SignalDialog({ run, waitsFor, onClose }: SignalDialogProps) {
       tell(`"${name}" was sent.`)
       onClose()
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error))
+      setProblem((error as Error).message)
       setIsBusy(false)
     }
   }
   return (
     <Dialog title="Send a signal" confirm={{ label: 'Send', isBusy }} onConfirm={() => void send()} onClose={onClose}>
-      <label htmlFor={ids.name}>Name</label>
-      <input id={ids.name} value={name} onChange={(event) => setName(event.target.value)} required list="waits" />
-      <datalist id="waits">
+      <label htmlFor={nameId}>Name</label>
+      <select id={nameId} value={name} onChange={(event) => setName(event.target.value)}>
         {waitsFor.map((wait) => (
-          <option key={wait} value={wait} />
+          <option key={wait}>{wait}</option>
         ))}
-      </datalist>
-      <label htmlFor={ids.payload}>Payload, as JSON</label>
-      <textarea
-        id={ids.payload}
-        rows={6}
-        spellCheck={false}
-        value={text}
+      </select>
+      <JsonField
+        label="Payload, as JSON"
+        text={text}
+        problem={problem}
         placeholder='{ "approved": true }'
-        aria-invalid={problem !== null}
-        aria-describedby={ids.problem}
-        onChange={(event) => {
-          setText(event.target.value)
+        onChange={(changed) => {
+          setText(changed)
           setProblem(null)
         }}
       />
-      <p id={ids.problem} className="field-problem" role="alert">
-        {problem}
-      </p>
     </Dialog>
   )
-}
-
-function parsed(text: string): { readonly value: unknown } | { readonly problem: string } {
-  if (text.trim() === '') return { value: undefined }
-  try {
-    return { value: JSON.parse(text) as unknown }
-  } catch (error) {
-    return { problem: `This is no JSON: ${(error as Error).message}` }
-  }
 }
