@@ -88,16 +88,16 @@ export function RunActions({ run, steps }: RunActionsProps) {
           Signal
         </button>
       )}
-      {actions.map((action) => (
-        <button key={action.label} type="button" onClick={() => setAsking(action)}>
-          {action.label}
-        </button>
-      ))}
       {canFork && (
         <button type="button" onClick={() => setOpen('fork')}>
           Run again
         </button>
       )}
+      {actions.map((action) => (
+        <button key={action.label} type="button" onClick={() => setAsking(action)}>
+          {action.label}
+        </button>
+      ))}
       {asking !== null && <ActionDialog action={asking} run={run} onClose={() => setAsking(null)} />}
       {open === 'signal' && <SignalDialog run={run} waitsFor={waitsFor} onClose={() => setOpen(null)} />}
       {open === 'fork' && <ForkDialog run={run} steps={steps} onClose={() => setOpen(null)} />}
