@@ -237,6 +237,7 @@ test('shows what it knew while the server is away, and goes on when it is back',
     const steps = page.getByRole('list', { name: 'Steps' }).getByRole('button')
     await steps.filter({ hasText: 'write part 3' }).filter({ hasText: 'working' }).waitFor()
     await site.goAway()
+    await page.getByRole('alert').getByText('Not up to date.').waitFor()
     gate('away').open()
     await site.jobs.importOrders.wait(id)
     expect(await steps.filter({ hasText: 'write part 3' }).filter({ hasText: 'working' }).count()).toBe(1)

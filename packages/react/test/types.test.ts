@@ -5,7 +5,7 @@ import { type RunApi, useJob, type UsedJob, useRun } from '../src/index'
 import { greet } from './page/jobs'
 
 /** Only its types are of interest: hooks run in components. */
-function component() {
+function useEverything() {
   const durably = createDurably({ storage: createMemoryStorage() })
   const declared = declareJob({ name: 'count', input: z.object({ to: z.number() }), output: z.array(z.number()) })
   return {
@@ -23,7 +23,7 @@ test('an instance, and one that is scoped to a tenant, are what the store needs'
 })
 
 test('a job tells the hook its types', () => {
-  type Hooks = ReturnType<typeof component>
+  type Hooks = ReturnType<typeof useEverything>
   expectTypeOf<Hooks['byDefinition']>().toEqualTypeOf<UsedJob<{ name: string }, { words: number }>>()
   expectTypeOf<Hooks['byDeclaration']>().toEqualTypeOf<UsedJob<{ to: number }, number[]>>()
   expectTypeOf<Hooks['byHandle']>().toEqualTypeOf<UsedJob<{ name: string }, { words: number }>>()
@@ -32,6 +32,6 @@ test('a job tells the hook its types', () => {
 })
 
 test('the status tells what is there', () => {
-  type Run = NonNullable<ReturnType<typeof component>['run']['run']>
+  type Run = NonNullable<ReturnType<typeof useEverything>['run']['run']>
   expectTypeOf<Extract<Run, { status: 'completed' }>['output']>().toEqualTypeOf<{ readonly sum: number }>()
 })

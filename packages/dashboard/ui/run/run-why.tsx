@@ -3,11 +3,13 @@ import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { useViewer } from '../api'
 import { formatMoment, shortId } from '../format'
+import { Trouble } from '../parts/trouble'
 import { partsOf } from './explanation'
 
 /** Why the run is not further: in the words of the engine, with links to the runs that they name. */
 export function RunWhy({ run }: { readonly run: Run }) {
-  const explanation = useExplanation(run)
+  const { explanation, trouble } = useExplanation(run)
+  if (trouble !== null) return <Trouble error={trouble} />
   if (explanation === null) return null
   return (
     <section className="why" aria-label="What the run is doing">
@@ -35,16 +37,21 @@ export function RunWhy({ run }: { readonly run: Run }) {
 /** What a run waits for may change without a change of the run. */
 const EVERY_MS = 5000
 
-function useExplanation({ id, version }: Run): string | null {
+interface Explained {
+  readonly explanation: string | null
+  /** The connection on which a run is followed mends itself in silence: this is how people hear of it. */
+  readonly trouble: Error | null
+}
+
+function useExplanation({ id, version }: Run): Explained {
   const { api } = useViewer()
-  const [explanation, setExplanation] = useState<string | null>(null)
+  const [explained, setExplained] = useState<Explained>({ explanation: null, trouble: null })
   useEffect(() => {
     let isCurrent = true
     const ask = () =>
       api.explain(id).then(
-        (words) => isCurrent && setExplanation(words),
-        // The page says elsewhere that the server is away.
-        () => undefined,
+        (explanation) => isCurrent && setExplained({ explanation, trouble: null }),
+        (trouble: Error) => isCurrent && setExplained((before) => ({ ...before, trouble })),
       )
     void ask()
     const timer = setInterval(ask, EVERY_MS)
@@ -53,5 +60,5 @@ function useExplanation({ id, version }: Run): string | null {
       clearInterval(timer)
     }
   }, [api, id, version])
-  return explanation
+  return explained
 }
