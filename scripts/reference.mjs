@@ -49,12 +49,12 @@ const OPTIONS = [
 ]
 
 const EVENTS = [
-  ['Of runs, steps and workers: durably.on(type, listener)', join(CORE, 'events.ts')],
+  ['Of runs, steps and workers: durably.on(type, listener)', join(CORE, 'job', 'events.ts')],
   ['Of tasks: queue.on(type, listener)', join(CORE, 'queue', 'task-events.ts')],
 ]
 
 const ERRORS = [
-  ['', join(CORE, 'durably-error.ts'), join(CORE, 'errors.ts')],
+  ['', join(CORE, 'base', 'durably-error.ts'), join(CORE, 'base', 'errors.ts')],
   ['Of a task queue', join(CORE, 'queue', 'errors.ts')],
   ['Of createTestDurably()', join(CORE, 'testing', 'jobs', 'errors.ts')],
 ]
@@ -214,7 +214,7 @@ function errorsSection([title, ...files]) {
 }
 
 function storageCodes() {
-  const source = program.getSourceFile(join(CORE, 'errors.ts'))
+  const source = program.getSourceFile(join(CORE, 'base', 'errors.ts'))
   const alias = source.statements.find(
     (each) => ts.isTypeAliasDeclaration(each) && each.name.text === 'StorageErrorCode',
   )

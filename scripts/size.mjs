@@ -20,13 +20,15 @@ const BUILT_FILES = {
 }
 const BUILT_PAGE = join(ROOT, 'examples', 'browser-plain', 'README.md')
 
-/** The size of an entry as a browser would load it: bundled, minified, gzipped. */
-async function measure(entry) {
+/** The size of `a, b of entry`: what who takes these names alone would load, bundled, minified, gzipped. */
+async function measure(wanted) {
+  const [names, entry = ''] = wanted.includes(' of ') ? wanted.split(' of ') : ['*', wanted]
   if (entry.startsWith(BUILT)) return gzipped(readFileSync(join(ROOT, entry)))
+  const list = names === '*' ? names : `{ ${names} }`
   const { build } = createRequire(join(ROOT, 'test', 'package.json'))('esbuild')
   const result = await build({
     absWorkingDir: ROOT,
-    entryPoints: [entry],
+    stdin: { contents: `export ${list} from './${entry}'`, resolveDir: ROOT },
     bundle: true,
     minify: true,
     format: 'esm',

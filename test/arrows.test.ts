@@ -43,12 +43,18 @@ const [CORE, SQL, PLUGINS, UMBRELLA, REACT] = ['core', 'storage-kysely', 'plugin
 ) as [string, string, string, string, string]
 
 const FIXTURES: readonly Fixture[] = [
-  ...allowed(CORE, 'ulidx', './errors', '../lifecycle'),
-  ...forbidden(CORE, 'node:fs', 'fs', 'kysely', 'zod', 'vitest', '@coji/durably-plugins', '@coji/durably'),
+  ...allowed(CORE, './instance', '../index'),
+  ...forbidden(CORE, 'ulidx', 'node:fs', 'fs', 'kysely', 'zod', 'vitest', '@coji/durably-plugins', '@coji/durably'),
   ...forbidden(`${CORE}/testing`, 'node:fs', 'vitest', '../../../plugins/src/index'),
-  ...allowed(`${CORE}/queue`, '../index', './task'),
-  ...forbidden(`${CORE}/queue`, '../engine', '../memory/memory-storage', 'ulidx', 'node:fs'),
-  ...allowed(SQL, '@coji/durably-core', 'kysely', './fences'),
+  ...allowed(`${CORE}/base`, './errors'),
+  ...forbidden(`${CORE}/base`, '../port', '../instance', 'node:fs'),
+  ...allowed(`${CORE}/step`, './call', '../base', '../commit'),
+  ...forbidden(`${CORE}/step`, '../worker', '../instance', '../index', '../base/errors', '../commit/index', 'node:fs'),
+  ...allowed(`${CORE}/memory`, './line', '../port'),
+  ...forbidden(`${CORE}/memory`, '../job', '../port/storage'),
+  ...allowed(`${CORE}/queue`, '../engine', '../instance', './task'),
+  ...forbidden(`${CORE}/queue`, '../index', '../memory/memory-storage', 'node:fs'),
+  ...allowed(SQL, '@coji/durably-core', '@coji/durably-core/storage', 'kysely', './fences'),
   ...allowed(
     `${SQL}/drivers`,
     '@libsql/client',
@@ -65,7 +71,7 @@ const FIXTURES: readonly Fixture[] = [
     '@coji/durably-core/testing',
     '../../core/src/run',
   ),
-  ...allowed(PLUGINS, '@coji/durably-core', './retention'),
+  ...allowed(PLUGINS, '@coji/durably-core', '@coji/durably-core/extend', './retention'),
   ...forbidden(PLUGINS, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', '../../core/src/index'),
   ...allowed(
     UMBRELLA,

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import * as core from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { build } from 'esbuild'
 import { expect, it } from 'vitest'
 import { ROOT } from './root'
@@ -23,7 +24,7 @@ it('an error of a bundle that has nothing else is known to another copy of core'
   expect(new core.TimeoutError('no')).not.toBeInstanceOf(alone.PermanentError)
   expect(text).not.toContain('RetryAfterError')
 
-  const durably = core.createDurably({ storage: core.createMemoryStorage(), logger: null })
+  const durably = core.createDurably({ storage: createMemoryStorage(), logger: null })
   const input = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const
   const job = durably.defineJob({ name: 'pay', input, retry: { maxAttempts: 3, delay: 0 } }, () =>
     Promise.reject(error),

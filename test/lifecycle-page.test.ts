@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { GUARDS, LIFECYCLE } from '@coji/durably-core'
+import { GUARDS, LIFECYCLE } from '@coji/durably-core/storage'
 import { expect, it } from 'vitest'
 import { ROOT } from './root'
 

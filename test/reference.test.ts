@@ -23,7 +23,7 @@ describe('the reference', () => {
     '| `connectionString` (one of these) | `string` |',
     '| `run:fail` | `runId`, `jobName`, `error`, `failedStepName` |',
     '| `dead` | `taskId`, `taskType`, `attempts`, `error` |',
-    '| `InterruptionError` | `CANCELLED` `TIMEOUT` `LEASE_LOST` `SHUTDOWN` `ENDED` |',
+    '| `ExecutionAbortedError` | `CANCELLED` `TIMEOUT` `LEASE_LOST` `SHUTDOWN` `ENDED` |',
     '| `STORAGE_FULL` |',
   ])('has %s', (row) => {
     expect(text).toContain(row)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDurably, createMemoryStorage, type Durably } from '@coji/durably-core'
+import { createDurably, type Durably } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { transformSync } from 'esbuild'
 import { expect, it } from 'vitest'
 import { z } from 'zod'

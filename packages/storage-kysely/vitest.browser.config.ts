@@ -10,7 +10,7 @@ export default defineProject({
   plugins: [sqlocal()],
   resolve: { conditions: ['@coji/durably-source', 'module', 'browser', 'development|production'] },
   // Found while the tests run, they would reload the page.
-  optimizeDeps: { include: ['sqlocal > coincident', 'kysely', '@coji/durably-core > ulidx'] },
+  optimizeDeps: { include: ['sqlocal > coincident', 'kysely'] },
   test: {
     ...PATIENCE,
     // Their statements are those of the other databases on SQLite, which the quick lane tries with all cases.

@@ -1,4 +1,5 @@
-import { createDurably, createMemoryStorage } from '@coji/durably-core'
+import { createDurably } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createBuildSearchIndex, createImportCsv, createMemoryFiles, type FileStore, openSearchIndex } from '../src'
 import { checkImport, checkSearch, generateCsv, generateDocuments, sampleOrders, sampleQueries } from '../src/sample'

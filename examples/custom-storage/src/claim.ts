@@ -1,4 +1,4 @@
-import { isSuspect, LIFECYCLE, type ClaimParams, type RunRecord } from '@coji/durably-core'
+import { isSuspect, LIFECYCLE, type ClaimParams, type RunRecord } from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 
 /** Takes due runs in order, each with a lease of its own: a higher epoch and the token of this claim. */

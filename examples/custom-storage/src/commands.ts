@@ -1,4 +1,10 @@
 import {
+  afterCancel,
+  afterCancelRequest,
+  afterFailParked,
+  afterPark,
+  afterRetry,
+  afterUnpark,
   isEnded,
   LIFECYCLE,
   type CommandAnswer,
@@ -6,9 +12,8 @@ import {
   type RunCommand,
   type RunRecord,
   type TransitionName,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
-import { cancelled, left } from './leave.ts'
 
 export function command(draft: Draft, order: RunCommand): CommandAnswer {
   const run = draft.run(order.runId, order.tenant)
@@ -25,18 +30,12 @@ function obey(draft: Draft, run: RunRecord, order: RunCommand): RunRecord | null
       return cancel(draft, run)
     case 'retry':
       return isFor('retry', run) ? retry(draft, run) : null
-    case 'park': {
-      const parked = { availableAt: null, waitingFor: { kind: 'unpark', reason: order.reason } } as const
-      return isFor('parkPending', run) ? draft.change(run, parked) : null
-    }
-    case 'unpark': {
-      const due = { availableAt: run.createdAt, waitingFor: null }
-      return isFor('unpark', run) && isParked ? draft.change(run, due) : null
-    }
-    case 'failParked': {
-      const failed = { ...left(draft, run, 'failed'), error: order.error, errorDetail: order.detail }
-      return isFor('failParked', run) && isParked ? draft.change(run, failed) : null
-    }
+    case 'park':
+      return isFor('parkPending', run) ? draft.change(run, afterPark(order.reason)) : null
+    case 'unpark':
+      return isFor('unpark', run) && isParked ? draft.change(run, afterUnpark(run)) : null
+    case 'failParked':
+      return isFor('failParked', run) && isParked ? draft.change(run, afterFailParked(run, order, draft)) : null
     case 'remove':
       if (!isFor('remove', run)) return null
       draft.remove(run)
@@ -49,28 +48,13 @@ function isFor(transition: TransitionName, { status }: RunRecord): boolean {
 }
 
 function cancel(draft: Draft, run: RunRecord): RunRecord | null {
-  const cancelRequestedAt = run.cancelRequestedAt ?? draft.now
-  if (isFor('requestCancel', run)) return draft.change(run, { cancelRequestedAt })
-  return isFor('cancel', run) ? draft.change(run, { ...cancelled(draft, run), cancelRequestedAt }) : null
+  if (isFor('requestCancel', run)) return draft.change(run, afterCancelRequest(run, draft))
+  return isFor('cancel', run) ? draft.change(run, afterCancel(run, draft)) : null
 }
 
 function retry(draft: Draft, run: RunRecord): RunRecord {
   for (const row of draft.steps(run.id).values()) if (row.status === 'waiting') draft.removeStep(row)
-  return draft.change(run, {
-    ...left(draft, run, 'pending'),
-    concurrencySlot: null,
-    output: null,
-    error: null,
-    errorDetail: null,
-    crashCount: 0,
-    cancelRequestedAt: null,
-    deadlineAt: null,
-    startedAt: null,
-    attempt: run.attempt + 1,
-    attemptBase: run.attempt,
-    leaseEpoch: run.leaseEpoch + 1,
-    availableAt: run.createdAt,
-  })
+  return draft.change(run, afterRetry(run))
 }
 
 /** The oldest go first. */

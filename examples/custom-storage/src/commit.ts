@@ -1,16 +1,18 @@
 import {
+  afterOutcome,
   isEnded,
   type CommitAnswer,
   type Lease,
   type NewRun,
+  type Outcome,
+  type RunChange,
   type RenewAnswer,
   type RunCommit,
   type RunRecord,
   type StepWrite,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 import { enqueueOne } from './enqueue.ts'
-import { departure } from './leave.ts'
 import type { StepRow } from './state.ts'
 
 export function commit(draft: Draft, commits: readonly RunCommit[]): CommitAnswer[] {
@@ -57,8 +59,16 @@ function apply(draft: Draft, run: RunRecord, one: RunCommit): RunRecord {
     progress: one.progress ?? run.progress,
     // What got somewhere ends a streak of crashes.
     crashCount: one.hasProgressed ? 0 : run.crashCount,
-    ...(one.outcome === null ? { leaseUntil: draft.in(one.leaseMs) } : departure(draft, run, one.outcome)),
+    ...(one.outcome === null ? { leaseUntil: draft.in(one.leaseMs) } : leave(draft, run, one.outcome)),
   })
+}
+
+/** This storage has neither events nor signals. */
+function leave(draft: Draft, run: RunRecord, outcome: Outcome): RunChange {
+  const rows = [...draft.steps(run.id).values()]
+  const waitsEnd = (names: readonly string[]) =>
+    rows.filter(({ status, name }) => status === 'waiting' && names.includes(name)).map(({ dueAt }) => dueAt)
+  return afterOutcome(run, outcome, { time: draft, waitsEnd, lastSignal: 0 }).change
 }
 
 function toRow(draft: Draft, run: RunRecord, step: StepWrite): StepRow {

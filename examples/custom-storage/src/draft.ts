@@ -1,5 +1,4 @@
-import { isEnded, StorageError, type RunRecord } from '@coji/durably-core'
-import { wokenAt } from './leave.ts'
+import { isEnded, StorageError, wokenAt, type RunRecord } from '@coji/durably-core/storage'
 import { keyName, type Change, type State, type StepRow } from './state.ts'
 
 /** Later years have five digits, and the order of texts would no longer be the order of times. */

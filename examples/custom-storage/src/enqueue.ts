@@ -1,4 +1,4 @@
-import { keyConflict, type EnqueueAnswer, type NewRun, type RunRecord } from '@coji/durably-core'
+import { keyConflict, type EnqueueAnswer, type NewRun, type RunRecord } from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 
 export function enqueue(draft: Draft, runs: readonly NewRun[]): EnqueueAnswer[] {

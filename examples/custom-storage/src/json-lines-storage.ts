@@ -1,4 +1,4 @@
-import type { Storage } from '@coji/durably-core'
+import type { Storage } from '@coji/durably-core/storage'
 import { claim } from './claim.ts'
 import { command, purge } from './commands.ts'
 import { commit, renew } from './commit.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { StorageError, type StorageErrorCode } from '@coji/durably-core'
+import { StorageError, type StorageErrorCode } from '@coji/durably-core/storage'
 
 const NEWLINE = 0x0a
 

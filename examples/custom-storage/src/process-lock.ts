@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 
 /** Keeps a second process off the file while the first one lives. A lock that a killed process left behind is taken over. */
 export function lockFor(path: string): () => void {

@@ -7,7 +7,7 @@ import {
   type RunStatus,
   type StatusCounts,
   type StepRecord,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import type { State, StepRow } from './state.ts'
 
 export function findRuns(state: State, query: RunQuery): RunRecord[] {

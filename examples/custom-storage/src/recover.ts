@@ -1,6 +1,5 @@
-import { isSuspect, type RecoverParams, type Recovery, recoveryOf, type RunRecord } from '@coji/durably-core'
+import { afterRecovery, isSuspect, recoveryOf, type RecoverParams, type RunRecord } from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
-import { cancelled, left } from './leave.ts'
 
 /** Takes runs away from holders that are gone. The higher epoch locks the old holder out for ever. */
 export function recover(draft: Draft, params: RecoverParams): RunRecord[] {
@@ -10,19 +9,11 @@ export function recover(draft: Draft, params: RecoverParams): RunRecord[] {
   abandoned.sort((a, b) => Number(isSuspect(a)) - Number(isSuspect(b)))
   return abandoned.slice(0, params.limit).map((run) => {
     const isBesideSuspect = suspects.some(({ ownerId, id }) => ownerId === run.ownerId && id !== run.id)
-    const recovery = recoveryOf({ ...run, isBesideSuspect }, params)
-    const { crashCount } = recovery
-    return draft.change(run, { ...after(draft, run, recovery), leaseEpoch: run.leaseEpoch + 1, crashCount })
+    return draft.change(run, afterRecovery(run, recoveryOf({ ...run, isBesideSuspect }, params), draft))
   })
 }
 
 function isAbandoned(draft: Draft, run: RunRecord, { deadWorkerId, held }: RecoverParams): boolean {
   if (held.includes(run.id)) return false
   return deadWorkerId === null ? (run.leaseUntil ?? '') <= draft.now : run.ownerId === deadWorkerId
-}
-
-function after(draft: Draft, run: RunRecord, { status, delayMs, failure }: Recovery): Partial<RunRecord> {
-  if (status === 'cancelled') return cancelled(draft, run)
-  if (failure !== null) return { ...left(draft, run, status), error: failure.error, errorDetail: failure.detail }
-  return { ...left(draft, run, status), availableAt: delayMs === 0 ? run.createdAt : draft.in(delayMs) }
 }

@@ -1,4 +1,4 @@
-import { isEnded, type RunRecord, type StepRecord } from '@coji/durably-core'
+import { isEnded, type RunRecord, type StepRecord } from '@coji/durably-core/storage'
 
 /** A step as it is kept; whether it is due depends on when one asks. */
 export type StepRow = Omit<StepRecord, 'isDue'>

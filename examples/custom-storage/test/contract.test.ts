@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { appendFileSync } from 'node:fs'
 import { it } from 'node:test'
-import type { Storage } from '@coji/durably-core'
+import type { Storage } from '@coji/durably-core/storage'
 import { casesFor, type ContractStorage, type StorageContractSetup } from '@coji/durably-core/testing'
 import { openJsonLinesStorage } from '../src/json-lines-storage.ts'
 import { newFolder } from './folder.ts'

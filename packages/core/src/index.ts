@@ -1,52 +1,26 @@
-export { systemClock, type Clock, type Environment } from './environment'
-export type {
-  AssignedParams,
-  Assignment,
-  ClusterStorage,
-  Firing,
-  Lead,
-  WorkerBeat,
-  WorkerRecord,
-} from './cluster-storage'
-export type { JobContext } from './context'
-export type { Trouble } from './engine'
-export type { ChildOptions, ChildRun, JobRef } from './step-trigger'
-export type { ChildRuns, TriggerAllOptions } from './step-trigger-all'
-export type { WaitForOptions } from './step-wait'
-export type { ChildResult, WaitAllOptions } from './step-wait-all'
-export { declareJob, type JobDeclaration, type JobDeclarationOptions } from './declare-job'
-export type { LimitScope } from './admission'
-export { defineJob, type JobDefinition, type JobOptions } from './define-job'
-export {
-  CRASH_BACKOFF,
-  isSuspect,
-  recoveryOf,
-  SUSPECT_FROM,
-  type LostRun,
-  type Recovery,
-  type RecoveryTerms,
-} from './crashes'
-export {
-  createDurably,
-  type Durably,
-  type Handles as JobHandles,
-  type JobRecord,
-  type RecoverOptions,
-  type RunTriggers,
-  type ScopedDurably,
-} from './durably'
+/** What applications and plugins use. */
+
 export {
   CancelledError,
   CapabilityMissingError,
+  type Clock,
   ClosedError,
   ConflictError,
   DuplicateJobError,
   DuplicateStepError,
   DurablyError,
+  ENDED_STATUSES,
+  type EndedBadly,
+  type EndedStatus,
+  type Environment,
+  type ErrorDetail,
   HistoryRequiredError,
   InterruptedError,
-  InterruptionError,
+  ExecutionAbortedError,
+  type InterruptionReason,
   InvalidOptionError,
+  isEnded,
+  type Logger,
   MigrationError,
   NestedStepError,
   NotFoundError,
@@ -54,133 +28,133 @@ export {
   PayloadTooLargeError,
   PermanentError,
   RetryAfterError,
+  RUN_STATUSES,
   RunFailedError,
+  type RunStatus,
+  type SchemaIssue,
+  type SchemaResult,
   SchemaTooNewError,
   SerializationError,
+  type StandardSchema,
   StepError,
   StorageError,
+  type StorageErrorCode,
+  systemClock,
   TimeoutError,
   UnknownOutcomeError,
   ValidationError,
-  type EndedBadly,
-  type InterruptionReason,
-  type StorageErrorCode,
   type ValidationIssue,
-} from './errors'
+} from './base'
 export type {
-  DurablyEvent,
-  EventFields,
-  EventInput,
-  EventType,
-  LogWriteEvent,
-  Numbered as NumberedEvent,
-  OfRun as EventOfRun,
-  OfStep as EventOfStep,
-  RunCompleteEvent,
-  RunFailEvent,
-  RunStartEvent,
-  StepCompleteEvent,
-  StepFailEvent,
-  StepStartEvent,
-} from './events'
-export type { ForkOptions, RunForks } from './fork'
-export type { Health } from './health'
-export { keyConflict } from './key-conflict'
-export { refuseMisspelledOptions, refuseUnknownOptions, type KnownOptions, type OptionNames } from './known-options'
-export type { KnownJob } from './known-jobs'
-export type { PauseOptions, Pauses } from './job-pauses'
-export type { BatchTriggerInput, JobHandle, RunOutput } from './job-handle'
-export {
-  ENDED_STATUSES,
-  GUARDS,
-  isEnded,
-  LIFECYCLE,
-  RUN_STATUSES,
-  type EndedStatus,
-  type Guard,
-  type Lifecycle,
-  type RunStatus,
-  type Transition,
-  type TransitionName,
-} from './lifecycle'
-export { createMemoryStorage, type MemoryStorage, type MemoryStorageOptions } from './memory/memory-storage'
-export type { DurablyOptions } from './options'
-export type { Plugin, RecordedHistory, RunInfo, StepInfo, Uninstall, WorkerSwitch } from './plugin'
-export type { RateLimit } from './rate-window'
-export type { Logger } from './reporter'
-export { requireRetryPolicy, type GrowingDelay, type RetryPolicy } from './retry'
-export type { CompletedRun, Run, RunFields, Step, TriggeredRun } from './run'
-export type { PurgeOptions, RunCommands, SignalOptions } from './commands'
-export type { RunSearch, Wait } from './run-search'
-export type { CountFilter, Log, PageOptions, RunFilter, RunReads } from './runs'
-export type { SchemaIssue, SchemaResult, StandardSchema } from './schema'
-export type { RunStepOptions, StepBody } from './step-run'
-export type { NotStorable, Storable, StorableSchema } from './storable'
-export type { StreamBody, StreamEmit, StreamOptions, StreamTools } from './step-stream'
-export type { StepLog, StepTools } from './step-tools'
-export type { TransactionBody, TransactionOptions, TransactionTools } from './step-transaction'
-export type {
-  Capability,
-  ClaimParams,
-  CommandAnswer,
-  CommitAnswer,
-  CountQuery,
-  EnqueueAnswer,
-  ErrorDetail,
-  EventRecord,
-  EventStorage,
-  EventTail,
-  EventTemplate,
-  ForkStorage,
-  Hint,
   Instant,
-  JobLimits,
-  JobLoad,
-  Json,
-  Lease,
-  Leaving,
-  Suspend,
-  LimitedClaim,
-  LimitedClaimParams,
-  LimitStorage,
-  LogPlace,
-  LogRecord,
-  LogStorage,
-  NewFork,
-  NewLog,
-  NewRun,
-  NewSignal,
-  NextDue,
-  Outcome,
   Progress,
-  PurgeParams,
-  RecoverParams,
-  RenewAnswer,
-  RunCommand,
-  RunCommit,
+  RateLimit,
   RunCursor,
-  RunQuery,
-  RunRecord,
-  Scope,
-  SignalAnswer,
-  SignalRecord,
-  SignalStorage,
   StatusCounts,
   StepKind,
-  StepRecord,
   StepStatus,
-  StepWrite,
   Storage,
-  TransactionStorage,
   WaitingFor,
-  WatchStorage,
-} from './storage'
-export { MOST_STARTS } from './storage'
-export type { StoredEvent } from './stored-event'
-export type { EventStream, RunSubscriptions, SubscribeOptions } from './subscribe'
-export type { TriggerOptions } from './trigger'
-export { encodeValue } from './values'
-export type { WaitOptions } from './waits'
-export type { DrainOptions, DrainResult } from './drain'
-export { requireStopOptions, type StopOptions } from './stop-options'
-export type { WorkerState } from './worker'
+} from './port'
+export {
+  type ChildOptions,
+  type ChildResult,
+  type ChildRun,
+  type ChildRuns,
+  type CompletedRun,
+  declareJob,
+  defineJob,
+  type DurablyEvent,
+  type EventFields,
+  type EventInput,
+  type EventType,
+  type GrowingDelay,
+  type JobContext,
+  type JobDeclaration,
+  type JobDeclarationOptions,
+  type JobDefinition,
+  type JobOptions,
+  type JobRef,
+  type LimitScope,
+  type LogWriteEvent,
+  type NotStorable,
+  type Numbered as NumberedEvent,
+  type OfRun as EventOfRun,
+  type OfStep as EventOfStep,
+  type RetryPolicy,
+  type Run,
+  type RunCompleteEvent,
+  type RunFailEvent,
+  type RunFields,
+  type RunStartEvent,
+  type RunStepOptions,
+  type Step,
+  type StepBody,
+  type StepCompleteEvent,
+  type StepFailEvent,
+  type StepLog,
+  type StepStartEvent,
+  type StepTools,
+  type Storable,
+  type StorableSchema,
+  type StoredEvent,
+  type StreamBody,
+  type StreamEmit,
+  type StreamOptions,
+  type StreamTools,
+  type TransactionBody,
+  type TransactionOptions,
+  type TransactionTools,
+  type TriggerAllOptions,
+  type TriggeredRun,
+  type TriggerOptions,
+  type WaitAllOptions,
+  type WaitForOptions,
+} from './job'
+export type {
+  DurablyOptions,
+  KnownJob,
+  RecordedHistory,
+  RunInfo,
+  StepInfo,
+  StopOptions,
+  Trouble,
+  WorkerState,
+} from './engine'
+export type {
+  BatchTriggerInput,
+  CountFilter,
+  EventStream,
+  ForkOptions,
+  JobHandle,
+  Log,
+  PageOptions,
+  PauseOptions,
+  Pauses,
+  PurgeOptions,
+  RunCommands,
+  RunFilter,
+  RunForks,
+  RunOutput,
+  RunReads,
+  RunSearch,
+  RunSubscriptions,
+  SignalOptions,
+  SubscribeOptions,
+  Wait,
+  WaitOptions,
+} from './client'
+export type { DrainOptions, DrainResult } from './worker'
+export {
+  createDurably,
+  type Durably,
+  type Handles as JobHandles,
+  type Health,
+  type JobRecord,
+  type Plugin,
+  type RecoverOptions,
+  type RunTriggers,
+  type ScopedDurably,
+  type Uninstall,
+  type WorkerSwitch,
+} from './instance'

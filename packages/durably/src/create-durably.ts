@@ -1,13 +1,7 @@
-import { createDurably as createOnStorage, InvalidOptionError, refuseUnknownOptions } from '@coji/durably-core'
-import type {
-  Durably,
-  DurablyOptions,
-  JobHandle,
-  JobOptions,
-  OptionNames,
-  Plugin,
-  StorableSchema,
-} from '@coji/durably-core'
+import { createDurably as createOnStorage, InvalidOptionError } from '@coji/durably-core'
+import { refuseUnknownOptions } from '@coji/durably-core/extend'
+import type { Durably, DurablyOptions, JobHandle, JobOptions, Plugin, StorableSchema } from '@coji/durably-core'
+import type { OptionNames } from '@coji/durably-core/extend'
 import type { DurablyDatabase, KyselyStorage } from '@coji/durably-storage-kysely'
 import type { Kysely, Transaction } from 'kysely'
 import type { SqlJobContext } from './sql-job-context'

@@ -1,4 +1,5 @@
-import { InvalidOptionError, refuseUnknownOptions, type OptionNames } from '@coji/durably-core'
+import { InvalidOptionError } from '@coji/durably-core'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import { createTaskQueue as createOnStorage, type TaskQueue, type TaskQueueOptions } from '@coji/durably-core/queue'
 import type { DurablyDatabase } from '@coji/durably-storage-kysely'
 import type { Dialect, Kysely } from 'kysely'

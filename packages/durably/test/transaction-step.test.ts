@@ -13,8 +13,8 @@ import {
   type JobContext,
   type KyselyStorage,
   StorageError,
-  type TransactionStorage,
 } from '../src/index'
+import type { TransactionStorage } from '../src/storage'
 import { paced } from '../../../test/pace'
 import { DATABASES, FILES, LIBSQL, newFile, openMigrated } from './databases'
 

@@ -1,10 +1,5 @@
-import {
-  InvalidOptionError,
-  refuseUnknownOptions,
-  type OptionNames,
-  type Plugin,
-  type RecordedHistory,
-} from '@coji/durably-core'
+import { InvalidOptionError, type Plugin, type RecordedHistory } from '@coji/durably-core'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 
 /** What `withLogPersistence` keeps. */
 export interface LogPersistenceOptions {

@@ -1,14 +1,13 @@
 import {
   InvalidOptionError,
   isEnded,
-  refuseUnknownOptions,
   type Clock,
   type Durably,
   type EndedStatus,
-  type OptionNames,
   type Plugin,
   type PurgeOptions,
 } from '@coji/durably-core'
+import { type OptionNames, refuseUnknownOptions, requireDuration, requireInteger } from '@coji/durably-core/extend'
 import { backgroundClock } from './background-clock'
 
 /** Which ended runs `withRetention` removes, and how often it looks. */
@@ -50,8 +49,7 @@ export function withRetention(options: RetentionOptions = {}): Plugin {
   refuseUnknownOptions('withRetention()', options, OPTIONS)
   const what = purgeOptions(options)
   const { every = HOUR_MS, clock = backgroundClock } = options
-  if (!(every > 0 && Number.isFinite(every)))
-    throw new InvalidOptionError(`every must be more than 0 ms, not ${every}.`)
+  requireDuration('every', every)
   return { name: 'retention', install: (durably) => purgeForEver({ durably, what, every, clock }) }
 }
 
@@ -95,9 +93,7 @@ function purgeOptions({ olderThan, keepNewest, status }: RetentionOptions): Purg
   if (olderThan !== undefined && !(olderThan >= 0 && Number.isFinite(olderThan))) {
     throw new InvalidOptionError(`olderThan must be a number of milliseconds from 0, not ${olderThan}.`)
   }
-  if (keepNewest !== undefined && !(Number.isSafeInteger(keepNewest) && keepNewest >= 0)) {
-    throw new InvalidOptionError(`keepNewest must be an integer from 0, not ${keepNewest}.`)
-  }
+  if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
   const active = [status ?? []].flat().find((each) => !isEnded(each))
   if (active !== undefined) throw new InvalidOptionError(`Retention takes ended runs only; "${active}" is not an end.`)
   const age = olderThan ?? (keepNewest === undefined ? DEFAULT_AGE_MS : undefined)

@@ -1,4 +1,5 @@
-import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type Plugin } from '@coji/durably-core'
+import { InvalidOptionError, type Plugin } from '@coji/durably-core'
+import { type OptionNames, refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
 import { groupOf } from './tab-group'
 import { TabLeadership } from './tab-leadership'
 import { relayEvents } from './tab-relay'
@@ -76,10 +77,8 @@ function checked(options: TabLeaderOptions) {
   refuseUnknownOptions('withTabLeader()', options, OPTIONS)
   const { name = 'default', version, staleThreshold = 120_000, heartbeatInterval = 5000, onLeadership } = options
   if (typeof name !== 'string' || name === '') throw new InvalidOptionError('withTabLeader() needs a name of its tabs.')
-  for (const [option, value] of Object.entries({ staleThreshold, heartbeatInterval })) {
-    if (value > 0 && Number.isFinite(value)) continue
-    throw new InvalidOptionError(`${option} must be more than 0 ms, not ${value}.`)
-  }
+  requireDuration('staleThreshold', staleThreshold)
+  requireDuration('heartbeatInterval', heartbeatInterval)
   if (staleThreshold < 2 * heartbeatInterval) {
     throw new InvalidOptionError(
       'staleThreshold must be at least twice heartbeatInterval, or healthy leaders would fall.',

@@ -1,10 +1,5 @@
-import {
-  createDurably,
-  createMemoryStorage,
-  type Durably,
-  type DurablyOptions,
-  type StandardSchema,
-} from '@coji/durably-core'
+import { createDurably, type Durably, type DurablyOptions, type StandardSchema } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { afterEach } from 'vitest'
 
 const open: Durably[] = []

@@ -1,4 +1,5 @@
-import { CapabilityMissingError, createMemoryStorage, type Durably, type RecordedHistory } from '@coji/durably-core'
+import { CapabilityMissingError, type Durably, type RecordedHistory } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { describe, expect, it } from 'vitest'
 import { withLogPersistence } from '../src/index'
 import { anything, instance } from './job-instance'

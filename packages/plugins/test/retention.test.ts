@@ -1,4 +1,5 @@
-import { createMemoryStorage, InvalidOptionError, StorageError, type DurablyEvent } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
+import { InvalidOptionError, StorageError, type DurablyEvent } from '@coji/durably-core'
 import { createFakeClock } from '@coji/durably-core/testing'
 import { describe, expect, it } from 'vitest'
 import { withRetention, type RetentionOptions } from '../src/index'

@@ -1,4 +1,5 @@
-import type { Durably, RunRecord } from '@coji/durably-core'
+import type { Durably } from '@coji/durably-core'
+import type { RunRecord } from '@coji/durably-core/storage'
 import { admit } from './access'
 import type { Call } from './route'
 import type { Source } from './streams'

@@ -1,4 +1,5 @@
-import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type Run } from '@coji/durably-core'
+import { InvalidOptionError, type Run } from '@coji/durably-core'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import type { Action } from './wire'
 
 /** What is asked of the application before anything is done. */

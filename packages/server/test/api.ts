@@ -1,4 +1,5 @@
-import { createDurably, createMemoryStorage, type Durably, type Storage } from '@coji/durably-core'
+import { createDurably, type Durably, type Storage } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020'
 import { expect, onTestFinished } from 'vitest'

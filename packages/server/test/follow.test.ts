@@ -1,4 +1,4 @@
-import { createMemoryStorage } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Granted } from '../src'

@@ -2,7 +2,6 @@ import {
   CancelledError,
   ConflictError,
   createDurably,
-  createMemoryStorage,
   HistoryRequiredError,
   InvalidOptionError,
   NotFoundError,
@@ -15,6 +14,7 @@ import {
   type ScopedDurably,
   type Storage,
 } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { createKyselyStorage } from '@coji/durably-storage-kysely'
 import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'

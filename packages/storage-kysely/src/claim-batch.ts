@@ -5,7 +5,7 @@ import {
   type RunRecord,
   StorageError,
   SUSPECT_FROM,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
 import { isConstraintError } from './driver-errors'

@@ -1,6 +1,7 @@
-import { type ClaimParams, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
+import { type ClaimParams, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
+import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
+import type { Rows } from './drivers/hooks'
 import type { Executor } from './executor'
 import { forgottenStarts, hasRoomFor, lastStart, type LimitName, limitValues, NO_LIMITS } from './limits'
 import { runColumns, toRun } from './rows'
@@ -9,6 +10,8 @@ import { and, runsBy, type Sql, type SqlContext, statement } from './statement'
 /** How many runs one list tries to claim: little for a queue that is empty, much for a full one. */
 const FIRST_LIST = 4
 const LONGEST_LIST = 64
+/** From so many on one statement looks at all of them first. */
+const MANY = 8
 
 /** The search costs nothing once it has found nothing. */
 const HAS_TAKEN = sql`changes() > 0`
@@ -21,6 +24,7 @@ export function createClaimOneByOne(context: SqlContext): Take {
     first: takeStatement(context, (p) => [hasRoom(p)]),
     next: takeStatement(context, (p) => [HAS_TAKEN, hasRoom(p)]),
   }
+  const many = takeManyStatement(context)
   const event = eventStatement(context)
   const starts = startStatements(context)
 
@@ -52,8 +56,21 @@ export function createClaimOneByOne(context: SqlContext): Take {
       .map(toRun)
   }
 
+  /** Those in front, up to the first that has a key or is a suspect; then one that may be either, if there is any. */
+  async function takeFront(executor: Executor, params: ClaimParams) {
+    const { workerId, claimToken, leaseMs, limit } = params
+    const values = { workerId, claimToken, leaseMs, eventCount: 0, jobs: JSON.stringify(params.jobs) }
+    const front = many.bind({ ...values, limit: limit - 1 })
+    const one = free.first.bind({ ...values, ...limitValues(NO_LIMITS), holdsSuspect: params.holdsSuspect ? 1 : 0 })
+    const [plain = [], [next]] = (await executor.write([front, one])) as [Rows, Rows]
+    const runs = plain.map(toRun).sort(inOrder)
+    return { runs: next === undefined ? runs : [...runs, toRun(next)], isAll: next === undefined }
+  }
+
   return async function take(executor, params, limits) {
-    const runs: RunRecord[] = []
+    const isForMany = limits === null && params.events.length === 0 && params.limit >= MANY
+    const { runs, isAll } = isForMany ? await takeFront(executor, params) : { runs: [], isAll: false }
+    if (isAll) return { runs, isHeldUp: false }
     for (let size = FIRST_LIST; runs.length < params.limit; size = Math.min(size * 4, LONGEST_LIST)) {
       const limit = Math.min(size, params.limit - runs.length)
       const more = await takeSome(executor, { ...params, limit }, limits)
@@ -89,6 +106,27 @@ function takeStatement(context: SqlContext, conditions: (p: Parameter) => readon
     const on = conditions(p)
     return sql`update ${tables.runs} as r set ${startOfExecution(context, p, freeSlot(context))}
       where r.id = ${on.length === 0 ? first : sql`case when ${and(...on)} then ${first} end`} returning ${runColumns(context)}`
+  })
+}
+
+/** As many as are wanted in one statement: the runs in front, as long as none of them needs to be looked at by itself. */
+function takeManyStatement(context: SqlContext) {
+  const { tables, dialect, fences } = context
+  return statement<TakeName | 'jobs' | 'limit'>(context, (p) => {
+    const due = and(
+      fences['claim.status'](dialect),
+      fences['claim.due'](dialect, lastCreated(context)),
+      fences['claim.known'](p('jobs'), dialect),
+      fences['claim.paused'](pausedJobs(context), dialect),
+    )
+    const isPlain = sql`(r.concurrency_key is null and r.crash_count < ${sql.lit(SUSPECT_FROM)})`
+    return sql`with front as materialized (
+        select r.id, ${isPlain} as is_plain, row_number() over (order by ${ORDER}) as nth
+        from ${runsBy(context, 'claim')} where ${due} order by ${ORDER} limit ${p('limit')})
+      update ${tables.runs} as r set ${startOfExecution(context, p, sql`null`)}
+      where r.id in (select f.id from front as f
+        where f.nth < (select coalesce(min(o.nth), ${p('limit')} + 1) from front as o where not o.is_plain))
+      returning ${runColumns(context)}`
   })
 }
 

@@ -1,4 +1,4 @@
-import type { ClaimParams, JobLimits, LimitedClaim, LimitedClaimParams, RunRecord } from '@coji/durably-core'
+import type { ClaimParams, JobLimits, LimitedClaim, LimitedClaimParams, RunRecord } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { createClaimBatch } from './claim-batch'
 import { createClaimOneByOne } from './claim-one-by-one'

@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { removeStatements } from './remove'
 import { runColumns } from './rows'
 import { type EventStatement, eventStatement, wakeParentsStatement } from './run-events'
-import { and, type Sql, type SqlContext, type Statement, statement } from './statement'
+import { type ParameterName, and, type Sql, type SqlContext, type Statement, statement } from './statement'
 
 export type TargetName = 'runId' | 'tenant'
 export type ChangeName = 'eventCount' | 'waitingFor' | 'error' | 'errorDetail'
-type Parameter<TName extends string> = (name: TName) => Sql
+type Parameter<TName extends ParameterName> = (name: TName) => Sql
 
 /** A guarded change of one run, and the events that go with it. */
 export interface Change {

@@ -1,4 +1,4 @@
-import type { CommandAnswer, EventTemplate, RunCommand } from '@coji/durably-core'
+import type { CommandAnswer, EventTemplate, RunCommand } from '@coji/durably-core/storage'
 import type { CompiledQuery } from 'kysely'
 import { type Change, type ChangeName, commandStatements, type TargetName } from './command-statements'
 import type { Reads } from './reads'

@@ -1,4 +1,4 @@
-import type { NewRun, RunCommit, StepWrite } from '@coji/durably-core'
+import type { NewRun, RunCommit, StepWrite } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import type { LeaseName } from './commit-columns'
 import { byKey } from './enqueue'

@@ -1,7 +1,7 @@
-import { isEnded, type Outcome } from '@coji/durably-core'
+import { isEnded, type Outcome } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { OUTCOMES, type OutcomeName } from './outcomes'
-import { list, type Sql, type SqlContext } from './statement'
+import { type ParameterName, list, type Sql, type SqlContext } from './statement'
 
 /** What every guarded statement of a commit shows. */
 export type LeaseName = 'runId' | 'epoch' | 'token' | 'leaderEpoch' | 'commitNo'
@@ -32,7 +32,7 @@ export type RunName =
   | 'cancelledEventCount'
 
 /** A value by its name, wherever the statement has it from. */
-export type Value<TName extends string> = (name: TName) => Sql
+export type Value<TName extends ParameterName> = (name: TName) => Sql
 
 /** The columns of a step row of the run `r`. */
 export function stepColumns(

@@ -1,4 +1,4 @@
-import type { CommitAnswer, RunCommit, StepWrite } from '@coji/durably-core'
+import type { CommitAnswer, RunCommit, StepWrite } from '@coji/durably-core/storage'
 import type { CompiledQuery } from 'kysely'
 import { bindChildren, childSteps, keyedChildren, type LeaseValues } from './commit-children'
 import { commitStatements, type CommitStatements } from './commit-statements'

@@ -1,4 +1,4 @@
-import type { Outcome } from '@coji/durably-core'
+import type { Outcome } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import {
   keepChanges,
@@ -15,11 +15,21 @@ import { holds } from './fences'
 import { type ChildName, childStatements } from './commit-children'
 import { OUTCOMES, type OutcomeName } from './outcomes'
 import { eventStatement, wakeParentsStatement } from './run-events'
-import { assignments, namesOf, and, list, type Sql, type SqlContext, type Statement, statement } from './statement'
+import {
+  type ParameterName,
+  assignments,
+  namesOf,
+  and,
+  list,
+  type Sql,
+  type SqlContext,
+  type Statement,
+  statement,
+} from './statement'
 
 export type CommitStatements = ReturnType<typeof commitStatements>
 
-type Parameter<TName extends string> = (name: TName) => Sql
+type Parameter<TName extends ParameterName> = (name: TName) => Sql
 
 /**
  * The statements of a commit. All but the last are guarded inserts, the last is the guarded update of the run, after
@@ -67,14 +77,14 @@ export function commitStatements(context: SqlContext) {
   }
 }
 
-interface StepStatementParams<TExtra extends string> {
+interface StepStatementParams<TExtra extends ParameterName> {
   readonly guard: (p: Parameter<LeaseName>) => Sql
   readonly output: (p: Parameter<StepName | TExtra>) => Sql
   /** Somebody has to know what was stored. */
   readonly isAsked?: boolean
 }
 
-function stepStatement<TExtra extends string = never>(
+function stepStatement<TExtra extends ParameterName = never>(
   context: SqlContext,
   { guard, output, isAsked = false }: StepStatementParams<TExtra>,
 ) {

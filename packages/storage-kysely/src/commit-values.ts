@@ -1,4 +1,4 @@
-import type { CommitAnswer, RunCommit, RunStatus, StepWrite } from '@coji/durably-core'
+import type { CommitAnswer, RunCommit, RunStatus, StepWrite } from '@coji/durably-core/storage'
 import type { RunName, StepName } from './commit-columns'
 import type { Rows } from './drivers/hooks'
 import { outcomeValues, type OutcomeName } from './outcomes'

@@ -1,4 +1,4 @@
-import { type CommitAnswer, ConflictError, type RunCommit, StorageError } from '@coji/durably-core'
+import { type CommitAnswer, ConflictError, type RunCommit, StorageError } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { childSteps, createsRuns } from './commit-children'
 import { createCommitLists, idIn } from './commit-list'

@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 
 /** First come, first served. Who waits longer than allowed gets `CONNECTION_HELD` and has done nothing. */
 export class ConnectionLock {

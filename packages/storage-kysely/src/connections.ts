@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import type { Kysely } from 'kysely'
 import { connectionHeld } from './connection-lock'
 

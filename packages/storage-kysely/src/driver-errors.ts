@@ -1,4 +1,5 @@
-import { DurablyError, NotMigratedError, StorageError, type StorageErrorCode } from '@coji/durably-core'
+import { DurablyError } from '@coji/durably-core'
+import { NotMigratedError, StorageError, type StorageErrorCode } from '@coji/durably-core/storage'
 import { SCHEMA_VERSION } from './migrations'
 
 const CODES: Readonly<Record<string, StorageErrorCode>> = {

@@ -5,7 +5,7 @@ import {
   type NewRun,
   type RunRecord,
   StorageError,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { isConstraintError } from './driver-errors'
 import { createGroupEnqueue } from './group-enqueue'

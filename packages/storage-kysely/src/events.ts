@@ -1,4 +1,4 @@
-import type { EventRecord, EventStorage, EventTail, RunStatus } from '@coji/durably-core'
+import type { EventRecord, EventStorage, EventTail, RunStatus } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { inTenant, type Reader } from './reads'
 import { toEvent } from './rows'

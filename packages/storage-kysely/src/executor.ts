@@ -1,4 +1,5 @@
-import { type DurablyError, StorageError } from '@coji/durably-core'
+import type { DurablyError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import type { CompiledQuery, Kysely, Transaction } from 'kysely'
 import { ConnectionLock, isConnectionHeld } from './connection-lock'
 import { Connections } from './connections'

@@ -1,4 +1,4 @@
-import { LIFECYCLE, type RunStatus, SUSPECT_FROM, type TransitionName } from '@coji/durably-core'
+import { LIFECYCLE, type RunStatus, SUSPECT_FROM, type TransitionName } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { SqlDialect } from './dialect'
 import type { Sql } from './statement'
@@ -52,7 +52,7 @@ export const FENCES = {
   /** Recover and purge look first and write later. */
   'recover.unchanged': (version: Sql): Sql => sql`r.version = ${version}`,
   'purge.unneeded': (parent: Sql): Sql => sql`not exists (${parent} and parent.finished_at is null)`,
-  'purge.unchanged': (version: Sql): Sql => sql`r.version = ${version}`,
+  'purge.unchanged': (seen: Sql, dialect: SqlDialect): Sql => dialect.isAmong(sql`(r.id || '/' || r.version)`, seen),
 
   'command.tenant': (tenant: Sql): Sql => sql`(${tenant} is null or r.tenant = ${tenant})`,
   'cancel.status': (): Sql => statusIn(['cancel']),

@@ -1,4 +1,4 @@
-import type { NewFork, RunRecord } from '@coji/durably-core'
+import type { NewFork, RunRecord } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { bindNewRun, newRunStatements } from './new-run'
 import { runColumns, toRun } from './rows'

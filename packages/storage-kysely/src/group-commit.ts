@@ -5,7 +5,7 @@ import {
   type Outcome,
   type RunCommit,
   type RunStatus,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { keepChanges, leaveChanges, logColumns, overwriteStep, stepColumns } from './commit-columns'
 import { kept, runValues, stepValues } from './commit-values'
@@ -151,7 +151,7 @@ const STEP_VALUES = [
     'checkpoint',
   ] as const),
   ...(['waitName', 'dueAt', 'dueInMs', 'minusDurationMs'] as const),
-]
+] as const
 const LOG_VALUES = ['place', 'logId', 'stepName', 'level', 'message', 'data', 'timestamp'] as const
 const EVENT_VALUES = ['offset', 'type', 'payload', 'isCancelled'] as const
 

@@ -1,4 +1,4 @@
-import { type NewRun, type RunRecord, StorageError } from '@coji/durably-core'
+import { type NewRun, type RunRecord, StorageError } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import { newRunColumns, newRunValues } from './new-run'
 import { patience, type PatienceName } from './row-locks'

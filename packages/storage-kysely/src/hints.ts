@@ -1,4 +1,4 @@
-import type { Hint } from '@coji/durably-core'
+import type { Hint } from '@coji/durably-core/storage'
 import { CompiledQuery } from 'kysely'
 import type { Notifications } from './drivers/hooks'
 import type { SqlContext } from './statement'

@@ -1,4 +1,4 @@
-import type { ClaimParams } from '@coji/durably-core'
+import type { ClaimParams } from '@coji/durably-core/storage'
 import type { Watchers } from './watch'
 
 export interface KeyPlace {

@@ -10,7 +10,7 @@ import type {
   Storage,
   TransactionStorage,
   WatchStorage,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
 import { type Claims, createClaim } from './claim'
 import { createCommand } from './commands'
@@ -31,6 +31,7 @@ import { channelOf, HintRelay, notifyDue } from './hints'
 import { createLimits, type Limits } from './limits'
 import { createLogs } from './logs'
 import { migrate } from './migrate'
+import { withPlainEnds } from './plain-ends'
 import { createReads } from './reads'
 import { createRecover } from './recover'
 import { createPurge } from './remove'
@@ -182,9 +183,8 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   const commits = createCommit(context, enqueuer.findConflict)
   const limits = createLimits(context)
   const { claim, claimWithin } = createClaim(context, limits, watchers)
-  const [renew, recover] = [createRenew(context), createRecover(context, monotonic)]
-  const command = createCommand(context, reads)
-  const purge = createPurge(context)
+  const recover = createRecover(context, monotonic)
+  const [renew, command, purge] = [createRenew(context), createCommand(context, reads), createPurge(context)]
   const signals = createSignals(context, executor, reads)
   const events = createEvents(context, executor)
   const told = tellers(watchers)
@@ -194,6 +194,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     if (looking !== undefined) await looking
     return write()
   }
+  const commit = withPlainEnds(context, commits)
   return {
     migrate: () => gate.noting(migrate(context, executor)),
     checkSchema: () => gate.look(executor),
@@ -205,7 +206,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     },
     claim: async (params) =>
       told.changed(await passed(() => claim(executor, params)), (runs) => runs.map(({ id }) => id)),
-    commit: async (list) => told.left(await commits.commit(executor, list), list),
+    commit: async (list) => told.left(await commit(executor, list), list),
     renew: (leases, leaseMs) => renew(executor, leases, leaseMs),
     recover: async (params) =>
       told.due(await passed(() => recover(executor, params)), (runs) => runs.map(({ id }) => id)),

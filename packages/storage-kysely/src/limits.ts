@@ -1,4 +1,4 @@
-import { type JobLimits, type JobLoad, MOST_STARTS } from '@coji/durably-core'
+import { type JobLimits, type JobLoad, MOST_STARTS } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import { msUntil, type Reader } from './reads'
 import { and, runsBy, type Sql, type SqlContext, type SqlValue, statement } from './statement'

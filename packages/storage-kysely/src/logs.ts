@@ -1,4 +1,4 @@
-import type { LogStorage } from '@coji/durably-core'
+import type { LogStorage } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { inTenant, type Reader } from './reads'
 import { toLog } from './rows'

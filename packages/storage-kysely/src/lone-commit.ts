@@ -1,4 +1,4 @@
-import type { CommitAnswer, RunCommit } from '@coji/durably-core'
+import type { CommitAnswer, RunCommit } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { keepChanges, type LeaseName, overwriteStep, type RunName, stepColumns, type StepName } from './commit-columns'
 import { keepValues, kept, stepValues } from './commit-values'

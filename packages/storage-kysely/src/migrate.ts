@@ -1,4 +1,4 @@
-import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core'
+import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core/storage'
 import { CompiledQuery, sql } from 'kysely'
 import { isConstraintError, isMissingTable } from './driver-errors'
 import type { Executor } from './executor'

@@ -1,10 +1,18 @@
-import type { EventTemplate, NewRun } from '@coji/durably-core'
+import type { EventTemplate, NewRun } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import { runColumns } from './rows'
-import { list, type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'
+import {
+  type ParameterName,
+  list,
+  type Sql,
+  type SqlContext,
+  type SqlValue,
+  type Statement,
+  statement,
+} from './statement'
 
 /** Under what condition, and on behalf of whom, a run is created. */
-export interface Origin<TName extends string> {
+export interface Origin<TName extends ParameterName> {
   /** A run `r` under this condition; without one the insert stands alone. */
   readonly guard: ((parameter: (name: TName) => Sql) => Sql) | null
 }
@@ -34,7 +42,7 @@ type LabelName = 'id' | 'labelName' | 'labelValue'
 type EventName = 'id' | 'seq' | 'type' | 'payload'
 type KeyName = 'id' | 'tenant' | 'jobName' | 'idempotencyKey' | 'payload'
 
-export interface NewRunStatements<TName extends string> {
+export interface NewRunStatements<TName extends ParameterName> {
   readonly insert: Statement<RunName | TName>
   readonly label: Statement<LabelName | TName>
   readonly event: Statement<EventName | TName>
@@ -42,7 +50,7 @@ export interface NewRunStatements<TName extends string> {
 }
 
 /** What creates a run: its row, labels and events, and the statement that fails when its key is taken otherwise. */
-export function newRunStatements<TName extends string = never>(
+export function newRunStatements<TName extends ParameterName = never>(
   context: SqlContext,
   { guard }: Origin<TName>,
 ): NewRunStatements<TName> {
@@ -99,7 +107,7 @@ export function newRunColumns(
   }
 }
 
-function insertStatement<TName extends string>(
+function insertStatement<TName extends ParameterName>(
   context: SqlContext,
   { guard }: Origin<TName>,
 ): Statement<RunName | TName> {
@@ -116,7 +124,7 @@ function insertStatement<TName extends string>(
   })
 }
 
-function withGuard<TName extends string, P extends string>(
+function withGuard<TName extends ParameterName, P extends string>(
   { tables }: SqlContext,
   guard: Origin<TName>['guard'],
   p: (name: P | TName) => Sql,
@@ -125,13 +133,13 @@ function withGuard<TName extends string, P extends string>(
 }
 
 /** The values of the guard, and the first run of the list when this one is not the first. */
-interface BoundTo<TName extends string> {
+interface BoundTo<TName extends ParameterName> {
   readonly extra: Readonly<Record<TName, SqlValue>>
   readonly firstId: string | null
 }
 
 /** The statements for one run in order; the insert is the first. */
-export function bindNewRun<TName extends string>(
+export function bindNewRun<TName extends ParameterName>(
   statements: NewRunStatements<TName>,
   run: NewRun,
   { extra, firstId }: BoundTo<TName>,

@@ -1,4 +1,4 @@
-import type { Outcome, RunStatus } from '@coji/durably-core'
+import type { Outcome, RunStatus } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { SqlDialect } from './dialect'
 import type { Sql, SqlValue } from './statement'

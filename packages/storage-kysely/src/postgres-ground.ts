@@ -1,4 +1,4 @@
-import { MigrationError } from '@coji/durably-core'
+import { MigrationError } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import { isForbidden } from './driver-errors'
 import type { Reader } from './reads'

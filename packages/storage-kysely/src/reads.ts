@@ -7,7 +7,7 @@ import {
   type Scope,
   type StatusCounts,
   type StepRecord,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { runColumns, toRun, toStep } from './rows'

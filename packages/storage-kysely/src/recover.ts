@@ -1,4 +1,4 @@
-import { type LostRun, type RecoverParams, recoveryOf, type RunRecord, SUSPECT_FROM } from '@coji/durably-core'
+import { type LostRun, type RecoverParams, recoveryOf, type RunRecord, SUSPECT_FROM } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Executor } from './executor'
 import { LeasesAhead } from './leases-ahead'

@@ -1,4 +1,4 @@
-import { type ConflictError, type EnqueueAnswer, keyConflict, type NewRun } from '@coji/durably-core'
+import { type ConflictError, type EnqueueAnswer, keyConflict, type NewRun } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { createGroup } from './group-enqueue'
@@ -13,7 +13,16 @@ type RefusingEnqueue = (
   runs: readonly NewRun[],
 ) => Promise<readonly EnqueueAnswer[] | ConflictError | null>
 
-const KEY_VALUES = ['id', 'tenant', 'jobName', 'idempotencyKey', 'payload', 'isRefusing', 'scheduleId', 'scheduledFor']
+const KEY_VALUES = [
+  'id',
+  'tenant',
+  'jobName',
+  'idempotencyKey',
+  'payload',
+  'isRefusing',
+  'scheduleId',
+  'scheduledFor',
+] as const
 
 /**
  * For Postgres: creates runs of which a key may refuse the whole list. They are created, compared with what has their keys,

@@ -1,36 +1,44 @@
-import type { PurgeParams, RunStatus } from '@coji/durably-core'
-import { ENDED_STATUSES } from '@coji/durably-core'
+import type { PurgeParams, RunStatus } from '@coji/durably-core/storage'
+import { ENDED_STATUSES } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { isOfJobs } from './run-search'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
-import { and, compileQuery, runsBy, type Sql, type SqlContext, type Statement, statement } from './statement'
+import {
+  type ParameterName,
+  and,
+  compileQuery,
+  runsBy,
+  type Sql,
+  type SqlContext,
+  type Statement,
+  statement,
+} from './statement'
 import type { StatementTarget } from './statement-target'
 import { awaitersOf } from './woken'
 
-type Parameter<TName extends string> = (name: TName) => Sql
+type Parameter<TName extends ParameterName> = (name: TName) => Sql
 
 /** Deletes runs with all that belongs to them; the run last, because the guard looks at it. */
-export function removeStatements<TName extends string>(
+export function removeStatements<TName extends ParameterName>(
   context: SqlContext,
   guard: (p: Parameter<TName>) => Sql,
+  /** What is told of each run. */
+  told: Sql = runColumns(context),
 ): readonly Statement<TName>[] {
   const { tables } = context
-  const guarded = (p: Parameter<TName>) => sql`(select r.id from ${tables.runs} as r where ${guard(p)})`
+  // Of an empty table nothing has to be looked for: a queue of plain tasks has four of them.
+  const isOf = (table: Sql, p: Parameter<TName>) => sql`exists (select 1 from ${table})
+    and run_id in (select r.id from ${tables.runs} as r where ${guard(p)})`
   const related = [tables.steps, tables.logs, tables.run_events, tables.signals]
   return [
     statement<TName>(
       context,
-      (p) => sql`delete from ${tables.run_labels} where run_id in ${guarded(p)} returning name, value`,
+      (p) => sql`delete from ${tables.run_labels} where ${isOf(tables.run_labels, p)} returning name, value`,
     ),
-    ...related.map((table) =>
-      statement<TName>(context, (p) => sql`delete from ${table} where run_id in ${guarded(p)}`),
-    ),
-    statement<TName>(
-      context,
-      (p) => sql`delete from ${tables.runs} as r where ${guard(p)} returning ${runColumns(context)}`,
-    ),
+    ...related.map((table) => statement<TName>(context, (p) => sql`delete from ${table} where ${isOf(table, p)}`)),
+    statement<TName>(context, (p) => sql`delete from ${tables.runs} as r where ${guard(p)} returning ${told}`),
   ]
 }
 
@@ -47,13 +55,16 @@ type Row = Rows[number]
 export function createPurge(context: SqlContext): Purge {
   const { dialect, fences } = context
   const writeLocked = createWriteLocked(context)
+  const seen = (p: Parameter<'runs'>) => dialect.rowsOf(p('runs'))
   const seenId = dialect.field(sql`seen.value`, 0, 'text')
   const seenVersion = dialect.field(sql`seen.value`, 1, 'integer')
+  // Both lists are gone through once, not once for each run.
   const remove = removeStatements<'runs'>(
     context,
-    (p) => sql`r.id in (select ${seenId} from ${dialect.rowsOf(p('runs'))} as seen)
-      and ${fences['remove.status']()} and ${fences['purge.unneeded'](awaiterOf(context))} and exists (select 1 from ${dialect.rowsOf(p('runs'))} as seen
-        where ${seenId} = r.id and ${fences['purge.unchanged'](seenVersion)})`,
+    (p) => sql`${dialect.isAmong(sql`r.id`, sql`select ${seenId} from ${seen(p)} as seen`)}
+      and ${fences['remove.status']()} and ${fences['purge.unneeded'](awaiterOf(context))}
+      and ${fences['purge.unchanged'](sql`select ${seenId} || '/' || ${seenVersion} from ${seen(p)} as seen`, dialect)}`,
+    sql`id`,
   )
 
   return async function purge(target, params) {
@@ -99,10 +110,12 @@ export function createPurge(context: SqlContext): Purge {
     ]
     const after = last === undefined ? [] : [sql`(r.finished_at, r.id) > (${last['finished_at']}, ${last['id']})`]
     const ended = runsBy(context, 'finished')
-    const newest = sql`r.id not in (select r.id from ${ended} where ${and(...scope)}
-      order by r.finished_at desc, r.id desc limit ${keepNewest ?? 0})`
+    const newest = sql`(r.finished_at, r.id) <= (select r.finished_at, r.id from ${ended} where ${and(...scope)}
+      order by r.finished_at desc, r.id desc limit 1 offset ${keepNewest ?? 0})`
+    const beyond = keepNewest === undefined || keepNewest === 0 ? [] : [newest]
     return sql`with page as materialized (
-        select r.* from ${ended} where ${and(...scope, ...age, ...after, newest)} order by r.finished_at, r.id limit ${limit})
+        select r.id, r.version, r.finished_at, r.parent_run_id, r.also_awaited_by from ${ended}
+        where ${and(...scope, ...age, ...after, ...beyond)} order by r.finished_at, r.id limit ${limit})
       select r.id, r.version, ${dialect.read(sql`r.finished_at`, 'instant')} as finished_at,
         ${fences['purge.unneeded'](awaiterOf(context))} as is_unneeded
       from page as r order by r.finished_at, r.id`

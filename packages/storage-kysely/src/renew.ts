@@ -1,4 +1,4 @@
-import type { Lease, RenewAnswer } from '@coji/durably-core'
+import type { Lease, RenewAnswer } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Executor } from './executor'
 import { holds } from './fences'

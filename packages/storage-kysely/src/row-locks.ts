@@ -1,4 +1,4 @@
-import type { NewRun } from '@coji/durably-core'
+import type { NewRun } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { list, type Sql, type SqlContext, statement } from './statement'

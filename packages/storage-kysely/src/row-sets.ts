@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { list, parameterType, type Sql, type SqlContext, type SqlValue } from './statement'
+import { list, type ParameterName, parameterType, type Sql, type SqlContext, type SqlValue } from './statement'
 
 /** One row of a parameter that is a JSON list; `n` says which of the things that are sent it belongs to. */
 export type Row = Readonly<Record<string, SqlValue>>
@@ -7,13 +7,13 @@ export type Row = Readonly<Record<string, SqlValue>>
 const TYPES = { text: 'text', integer: 'bigint', ms: 'double precision', instant: 'timestamptz', json: 'text' } as const
 
 /** For Postgres: such a parameter as a table `t` with these columns. */
-export function rowsOf({ dialect }: SqlContext, json: Sql, names: readonly string[]): Sql {
+export function rowsOf({ dialect }: SqlContext, json: Sql, names: readonly ParameterName[]): Sql {
   const columns = names.map((name) => sql`${sql.ref(name)} ${sql.raw(TYPES[parameterType(name)])}`)
   return sql`json_to_recordset(${dialect.toJson(json)}) as t (n integer, ${list(...columns)})`
 }
 
 /** Reads a value of such a row. */
-export function valueOf({ dialect }: SqlContext, alias: string): (name: string) => Sql {
+export function valueOf({ dialect }: SqlContext, alias: string): (name: ParameterName) => Sql {
   return (name) => {
     const column = sql.ref(`${alias}.${name}`)
     return parameterType(name) === 'json' ? dialect.toJson(column) : column

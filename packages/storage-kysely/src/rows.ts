@@ -7,7 +7,7 @@ import type {
   SignalRecord,
   StepRecord,
   WaitingFor,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Sql, SqlContext } from './statement'
 import type { LogsTable, RunEventsTable, RunsTable, SignalsTable, StepsTable } from './tables'
@@ -26,6 +26,7 @@ export function runColumns({ tables, dialect }: SqlContext, alias?: string): Sql
     select ${labels} from ${tables.run_labels} as l where l.run_id = ${id}) as labels`
 }
 
+// One literal: what is put together from several becomes a slow object of kilobytes, and this is made for each run claimed.
 export function toRun(raw: Row): RunRecord {
   const row = raw as unknown as RunRow
   return {
@@ -49,13 +50,6 @@ export function toRun(raw: Row): RunRecord {
     output: row.output,
     error: row.error,
     errorDetail: parse<ErrorDetail>(row.error_detail),
-    ...toRunCounters(row),
-    ...toRunTimes(row),
-  }
-}
-
-function toRunCounters(row: RunRow) {
-  return {
     version: row.version,
     attempt: row.attempt,
     attemptBase: row.attempt_base,
@@ -72,11 +66,6 @@ function toRunCounters(row: RunRow) {
     wakesWanted: row.wakes_wanted,
     restUntil: row.rest_until,
     lastEventSequence: row.last_event_sequence,
-  }
-}
-
-function toRunTimes(row: RunRow) {
-  return {
     cancelRequestedAt: row.cancel_requested_at,
     timeoutMs: row.timeout_ms,
     deadlineAt: row.deadline_at,

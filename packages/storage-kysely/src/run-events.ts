@@ -1,14 +1,22 @@
-import type { EventTemplate } from '@coji/durably-core'
+import type { EventTemplate } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
-import { assignments, type Sql, type SqlContext, type SqlValue, type Statement, statement } from './statement'
+import {
+  type ParameterName,
+  assignments,
+  type Sql,
+  type SqlContext,
+  type SqlValue,
+  type Statement,
+  statement,
+} from './statement'
 import { wokenByChildren } from './woken'
 
 type EventName = 'offset' | 'type' | 'payload'
 
-export type EventStatement<TName extends string> = Statement<EventName | TName>
+export type EventStatement<TName extends ParameterName> = Statement<EventName | TName>
 
 /** Appends one event to the run `r` that passes the guard, before the statement that counts it. */
-export function eventStatement<TName extends string>(
+export function eventStatement<TName extends ParameterName>(
   context: SqlContext,
   guard: (parameter: (name: TName) => Sql) => Sql,
 ): EventStatement<TName> {
@@ -21,7 +29,7 @@ export function eventStatement<TName extends string>(
   )
 }
 
-interface BindEventsParams<TName extends string> {
+interface BindEventsParams<TName extends ParameterName> {
   readonly statement: EventStatement<TName>
   readonly events: readonly EventTemplate[]
   /** How many events of the same write come before. */
@@ -29,7 +37,7 @@ interface BindEventsParams<TName extends string> {
   readonly values: Readonly<Record<TName, SqlValue>>
 }
 
-export function bindEvents<TName extends string>(params: BindEventsParams<TName>): CompiledQuery[] {
+export function bindEvents<TName extends ParameterName>(params: BindEventsParams<TName>): CompiledQuery[] {
   return params.events.map(({ type, payload }, index) =>
     params.statement.bind({ ...params.values, type, payload, offset: params.after + index + 1 }),
   )
@@ -39,7 +47,7 @@ export function bindEvents<TName extends string>(params: BindEventsParams<TName>
  * An ended run wakes those that wait for it. `child` is a condition on the ending run `r`, still unchanged; what is
  * suspended for its steps goes on.
  */
-export function wakeParentsStatement<TName extends string>(
+export function wakeParentsStatement<TName extends ParameterName>(
   context: SqlContext,
   child: (parameter: (name: TName) => Sql) => Sql,
 ): Statement<TName> {

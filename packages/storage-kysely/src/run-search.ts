@@ -1,4 +1,10 @@
-import { type CountQuery, RUN_STATUSES, type RunCursor, type RunQuery, type RunStatus } from '@coji/durably-core'
+import {
+  type CountQuery,
+  RUN_STATUSES,
+  type RunCursor,
+  type RunQuery,
+  type RunStatus,
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { runColumns } from './rows'
 import { and, type RunIndex, runsBy, type Sql, type SqlContext, type SqlValue } from './statement'

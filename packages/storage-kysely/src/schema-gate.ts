@@ -1,4 +1,4 @@
-import { SchemaTooNewError, StorageError } from '@coji/durably-core'
+import { SchemaTooNewError, StorageError } from '@coji/durably-core/storage'
 import { checkSchema } from './migrate'
 import type { Reader } from './reads'
 import type { SqlContext } from './statement'

@@ -1,4 +1,4 @@
-import type { NewSignal, SignalAnswer, SignalStorage } from '@coji/durably-core'
+import type { NewSignal, SignalAnswer, SignalStorage } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Executor } from './executor'
 import type { Reads } from './reads'

@@ -28,24 +28,37 @@ export interface Statement<TName extends string> {
   ): CompiledQuery
 }
 
-/** What parameters are; those that are not listed are text. A name means the same in every statement. */
-const PARAMETER_TYPES: Readonly<Record<string, SqlType>> = {
-  ...typed('integer', 'index attempt concurrencyLimit holdKeyWhileWaiting priority epoch leaderEpoch commitNo version'),
-  ...typed(
-    'integer',
-    'currentStepIndex hasProgressed holdsSuspect looksAhead isRefusing crashCount wakesSeen wakesWanted eventCount cancelledEventCount seq afterSeq offset back limit position place isCancelled concurrency maxStarts',
-  ),
-  ...typed('ms', 'afterMs timeoutMs leaseMs delayMs dueInMs restMs minusDurationMs perMs'),
-  ...typed('instant', 'startAt scheduledFor dueAt timestamp'),
-  ...typed('json', 'payload output checkpoint errorDetail progress waitingFor data'),
-}
+/** What each parameter is. A name means the same in every statement, and one that is not listed does not compile. */
+const PARAMETERS = {
+  text: [
+    ...['afterId', 'awaited', 'childId', 'childJob', 'childKey', 'childTenant', 'claimToken', 'commits'],
+    ...['concurrencyKey', 'cursors', 'dedupeKey', 'ends', 'error', 'events', 'firstId', 'fromKey'],
+    ...['fromTenant', 'held', 'id', 'idempotencyKey', 'ids', 'jobName', 'jobVersion', 'jobs', 'keys', 'kind'],
+    ...['labelName', 'labelValue', 'labels', 'leases', 'level', 'logId', 'logs', 'message', 'name', 'originId'],
+    ...['outcome', 'outcomes', 'parentId', 'parentRunId', 'patience', 'positions', 'runId', 'runIds', 'runs'],
+    ...['scheduleId', 'signals', 'status', 'stepId', 'stepIds', 'stepName', 'steps', 'tenant', 'token', 'type'],
+    ...['waitName', 'workerId'],
+  ],
+  integer: [
+    ...['index', 'attempt', 'concurrencyLimit', 'holdKeyWhileWaiting', 'priority', 'epoch', 'leaderEpoch'],
+    ...['commitNo', 'version', 'currentStepIndex', 'hasProgressed', 'holdsSuspect', 'looksAhead', 'isRefusing'],
+    ...['crashCount', 'wakesSeen', 'wakesWanted', 'eventCount', 'cancelledEventCount', 'seq', 'afterSeq', 'offset'],
+    ...['back', 'limit', 'position', 'place', 'isCancelled', 'concurrency', 'maxStarts'],
+  ],
+  ms: ['afterMs', 'timeoutMs', 'leaseMs', 'delayMs', 'dueInMs', 'restMs', 'minusDurationMs', 'perMs'],
+  instant: ['startAt', 'scheduledFor', 'dueAt', 'timestamp'],
+  json: ['payload', 'output', 'checkpoint', 'errorDetail', 'progress', 'waitingFor', 'data'],
+} as const satisfies Readonly<Record<SqlType, readonly string[]>>
 
-function typed(type: SqlType, names: string): Record<string, SqlType> {
-  return Object.fromEntries(names.split(' ').map((name) => [name, type]))
-}
+/** The name of a parameter. */
+export type ParameterName = (typeof PARAMETERS)[SqlType][number]
 
-export function parameterType(name: string): SqlType {
-  return PARAMETER_TYPES[name] ?? 'text'
+const TYPE_OF: ReadonlyMap<string, SqlType> = new Map(
+  Object.entries(PARAMETERS).flatMap(([type, names]) => names.map((name) => [name, type as SqlType] as const)),
+)
+
+export function parameterType(name: ParameterName): SqlType {
+  return TYPE_OF.get(name) as SqlType
 }
 
 /** Stands in the compiled parameters where a value goes. */
@@ -58,7 +71,7 @@ class Marker {
 }
 
 /** Compiled at the first use. `build` gets a function that names the parameters. */
-export function statement<TName extends string>(
+export function statement<TName extends ParameterName>(
   context: SqlContext,
   build: (parameter: (name: TName) => Sql) => Sql,
 ): Statement<TName> {
@@ -86,7 +99,7 @@ export function statement<TName extends string>(
   }
 }
 
-function compile<TName extends string>(context: SqlContext, build: (parameter: (name: TName) => Sql) => Sql) {
+function compile<TName extends ParameterName>(context: SqlContext, build: (parameter: (name: TName) => Sql) => Sql) {
   const parameter = (name: TName) => context.dialect.parameter(sql`${new Marker(name)}`, parameterType(name))
   const query = build(parameter).compile(context.db)
   const names = query.parameters.map((value) => (value instanceof Marker ? (value.name as TName) : null))

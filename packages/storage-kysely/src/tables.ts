@@ -1,4 +1,4 @@
-import type { RunStatus, StepKind, StepStatus } from '@coji/durably-core'
+import type { RunStatus, StepKind, StepStatus } from '@coji/durably-core/storage'
 import { type RawBuilder, sql } from 'kysely'
 
 /**

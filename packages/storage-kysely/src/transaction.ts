@@ -1,4 +1,4 @@
-import { type EnqueueAnswer, type NewRun, StorageError, type TransactionStorage } from '@coji/durably-core'
+import { type EnqueueAnswer, type NewRun, StorageError, type TransactionStorage } from '@coji/durably-core/storage'
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'

@@ -1,4 +1,4 @@
-import type { Hint, WatchStorage } from '@coji/durably-core'
+import type { Hint, WatchStorage } from '@coji/durably-core/storage'
 
 /** Where hints go beside the engines of this process. */
 interface Beyond {

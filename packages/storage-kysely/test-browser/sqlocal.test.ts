@@ -1,4 +1,5 @@
-import { createDurably, type StorageError } from '@coji/durably-core'
+import { createDurably } from '@coji/durably-core'
+import type { StorageError } from '@coji/durably-core/storage'
 import { newRun } from '@coji/durably-core/testing'
 import { sql } from 'kysely'
 import { SQLocalKysely } from 'sqlocal/kysely'

@@ -1,4 +1,4 @@
-import type { JobLimits, Lease, LimitedClaim, NewRun, RunCommit, RunRecord, Storage } from '@coji/durably-core'
+import type { JobLimits, Lease, LimitedClaim, NewRun, RunCommit, RunRecord, Storage } from '@coji/durably-core/storage'
 import { newRun, runCommit } from '@coji/durably-core/testing'
 import type { KyselyStorage } from '../src'
 

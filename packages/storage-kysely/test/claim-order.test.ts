@@ -1,4 +1,4 @@
-import type { NewRun, RunRecord } from '@coji/durably-core'
+import type { NewRun, RunRecord } from '@coji/durably-core/storage'
 import Database from 'better-sqlite3'
 import { expect, it } from 'vitest'
 import { LONG_PATIENCE_MS } from '../../../test/pace'

@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import { describe, expect, it } from 'vitest'
 import { isTrouble, toStorageError } from '../src/driver-errors'
 

@@ -1,4 +1,4 @@
-import { MOST_STARTS } from '@coji/durably-core'
+import { MOST_STARTS } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'

@@ -1,4 +1,4 @@
-import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core'
+import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core/storage'
 import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { scaled } from '../../../test/scale'

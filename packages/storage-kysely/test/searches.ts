@@ -1,4 +1,4 @@
-import type { CountQuery, RunQuery } from '@coji/durably-core'
+import type { CountQuery, RunQuery } from '@coji/durably-core/storage'
 
 const FEW = { limit: 50 } as const
 

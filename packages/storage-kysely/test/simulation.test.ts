@@ -1,5 +1,5 @@
-import type { Storage } from '@coji/durably-core'
-import { describeFailure, explore } from '@coji/durably-core/testing'
+import type { Storage } from '@coji/durably-core/storage'
+import { describeFailure, explore } from '@coji/durably-core/simulation'
 import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { reportSuite } from '../../../test/report'

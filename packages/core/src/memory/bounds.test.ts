@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { NewRun, RunRecord, Storage } from '../storage'
+import type { RunRecord } from '../port/records'
+import type { Storage } from '../port/storage'
 import { newLog, newRun, outcomeOf, runCommit, stepWrite, template } from '../testing/contract/builders'
-import { createMemoryStorage } from './memory-storage'
-import type { MemoryStorage } from './memory-storage'
+import type { NewRun } from '../port/writes'
+import { createMemoryStorage, type MemoryStorage } from './memory-storage'
 
 async function claimOne(storage: Storage, jobs: readonly string[] = ['job']): Promise<RunRecord> {
   const params = {

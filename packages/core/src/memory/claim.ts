@@ -1,13 +1,10 @@
-import { isSuspect } from '../crashes'
-import type { ClaimParams, RunRecord } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
+import { type ClaimParams, isSuspect, type RunChange, type RunRecord } from '../port'
+import { copyOf, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
-import type { RunChange } from './run-table'
 
 export function claim(memory: Memory, params: ClaimParams): RunRecord[] {
   if (params.repeat === true) return claimedBefore(memory, params.claimToken)
-  const jobs = unpaused(memory, params.jobs)
+  const jobs = new Set(unpaused(memory, params.jobs))
   const claimed: RunRecord[] = []
   while (claimed.length < params.limit) {
     const takesSuspect = !params.holdsSuspect && !claimed.some(isSuspect)

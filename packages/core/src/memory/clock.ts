@@ -1,4 +1,4 @@
-import type { Instant } from '../storage'
+import type { Instant } from '../port'
 
 /** Later instants would need five digits for the year, and text order would no longer be time order. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
@@ -45,13 +45,4 @@ function rememberLast(convert: (ms: number) => Instant): (ms: number) => Instant
     lastMs = ms
     return last
   }
-}
-
-/** The first of several instants, leaving out what is not set. */
-export function earliest(instants: Iterable<Instant | null>): Instant | null {
-  let first: Instant | null = null
-  for (const instant of instants) {
-    if (instant !== null && (first === null || instant < first)) first = instant
-  }
-  return first
 }

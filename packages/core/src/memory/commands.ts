@@ -1,8 +1,19 @@
-import type { TransitionName } from '../lifecycle'
-import type { CommandAnswer, RunCommand, RunRecord } from '../storage'
-import { asCancelled, leaveRunning } from './leave'
-import { copyOf, frozenCopy } from './memory'
-import type { Memory } from './memory'
+import {
+  afterCancel,
+  afterCancelRequest,
+  afterFailParked,
+  afterPark,
+  afterRetry,
+  afterUnpark,
+  type CommandAnswer,
+  type EventTemplate,
+  type RunChange,
+  type RunCommand,
+  type RunRecord,
+  type TransitionName,
+} from '../port'
+import { copyOf, type Memory, ownChange } from './memory'
+
 import type { RunEntry } from './run-entry'
 
 export function command(memory: Memory, order: RunCommand): CommandAnswer {
@@ -15,17 +26,22 @@ export function command(memory: Memory, order: RunCommand): CommandAnswer {
 
 /** `null`: the run is not in a state for it. */
 function obey(memory: Memory, entry: RunEntry, order: RunCommand): RunRecord | null {
+  const { record } = entry
+  const change = (made: RunChange, events: readonly EventTemplate[]) =>
+    memory.table.change(entry, ownChange(made), events)
   switch (order.kind) {
     case 'cancel':
       return cancel(memory, entry, order)
     case 'retry':
       return isIn(memory, entry, 'retry') ? retry(memory, entry, order) : null
     case 'park':
-      return isIn(memory, entry, 'parkPending') ? park(memory, entry, order) : null
+      return isIn(memory, entry, 'parkPending') ? change(afterPark(order.reason), order.events) : null
     case 'unpark':
-      return isParked(memory, entry, 'unpark') ? unpark(memory, entry, order) : null
+      return isParked(memory, entry, 'unpark') ? change(afterUnpark(record), order.events) : null
     case 'failParked':
-      return isParked(memory, entry, 'failParked') ? failParked(memory, entry, order) : null
+      return isParked(memory, entry, 'failParked')
+        ? change(afterFailParked(record, order, memory.clock), order.events)
+        : null
     case 'remove':
       return isIn(memory, entry, 'remove') ? remove(memory, entry) : null
   }
@@ -45,43 +61,19 @@ function isParked({ rules }: Memory, { record }: RunEntry, transition: 'unpark' 
   )
 }
 
-function cancel(memory: Memory, entry: RunEntry, { events }: Order<'cancel'>): RunRecord | null {
-  const { table, clock, hints } = memory
-  const cancelRequestedAt = entry.record.cancelRequestedAt ?? clock.now()
-  if (isIn(memory, entry, 'requestCancel')) {
-    hints.noteCancel(entry.record.id)
-    return table.change(entry, { cancelRequestedAt }, events.requested)
+function cancel({ table, clock, hints, rules }: Memory, entry: RunEntry, { events }: Order<'cancel'>) {
+  const { record } = entry
+  if (rules.allowsFrom('requestCancel', record.status)) {
+    hints.noteCancel(record.id)
+    return table.change(entry, afterCancelRequest(record, clock), events.requested)
   }
-  if (!isIn(memory, entry, 'cancel')) return null
-  return table.change(entry, { ...asCancelled(memory, entry), cancelRequestedAt }, events.cancelled)
+  if (!rules.allowsFrom('cancel', record.status)) return null
+  return table.change(entry, afterCancel(record, clock), events.cancelled)
 }
 
 function retry({ table }: Memory, entry: RunEntry, { events }: Order<'retry'>): RunRecord {
-  const { attempt, leaseEpoch, createdAt } = entry.record
   entry.steps.removeWaiting()
-  const change = {
-    ...({ status: 'pending', waitingFor: null, ownerId: null, claimToken: null, leaseUntil: null } as const),
-    ...{ output: null, error: null, errorDetail: null, crashCount: 0, cancelRequestedAt: null },
-    ...{ deadlineAt: null, startedAt: null, finishedAt: null, concurrencySlot: null },
-    attempt: attempt + 1,
-    attemptBase: attempt,
-    leaseEpoch: leaseEpoch + 1,
-    availableAt: createdAt,
-  }
-  return table.change(entry, change, events)
-}
-
-function park({ table }: Memory, entry: RunEntry, { reason, events }: Order<'park'>): RunRecord {
-  return table.change(entry, { availableAt: null, waitingFor: frozenCopy({ kind: 'unpark', reason }) }, events)
-}
-
-function unpark({ table }: Memory, entry: RunEntry, { events }: Order<'unpark'>): RunRecord {
-  return table.change(entry, { availableAt: entry.record.createdAt, waitingFor: null }, events)
-}
-
-function failParked(memory: Memory, entry: RunEntry, { error, detail, events }: Order<'failParked'>): RunRecord {
-  const change = { ...leaveRunning(memory, entry, 'failed'), error, errorDetail: frozenCopy(detail) }
-  return memory.table.change(entry, change, events)
+  return table.change(entry, afterRetry(entry.record), events)
 }
 
 function remove({ table }: Memory, entry: RunEntry): RunRecord {

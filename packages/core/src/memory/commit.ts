@@ -1,11 +1,17 @@
-import type { CommitAnswer, NewRun, RunCommit, RunRecord, StepWrite } from '../storage'
+import {
+  afterOutcome,
+  type CommitAnswer,
+  type NewRun,
+  type Outcome,
+  type RunChange,
+  type RunCommit,
+  type RunRecord,
+  type StepWrite,
+} from '../port'
 import { checkConflicts, enqueueOne } from './enqueue'
 import { mayCommit, wasApplied } from './fence'
-import { departure } from './leave'
-import { frozenCopy } from './memory'
-import type { Memory } from './memory'
+import { frozenCopy, type Memory, ownChange } from './memory'
 import type { RunEntry } from './run-entry'
-import type { RunChange } from './run-table'
 
 const LOST = Object.freeze({ kept: false })
 
@@ -40,11 +46,19 @@ function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
   if (one.consumedSignals.length > 0) {
     entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
   }
-  const left = one.outcome === null ? stay(memory, entry, one) : departure(memory, entry, one.outcome)
-  return memory.table.change(entry, Object.assign(progressOf(memory, record, one), left.change), [
-    ...one.events,
-    ...left.events,
-  ])
+  const left = one.outcome === null ? stay(memory, entry, one) : leave(memory, entry, one.outcome)
+  const change = Object.assign(progressOf(memory, record, one), left.change)
+  return memory.table.change(entry, change, together(one.events, left.events))
+}
+
+function leave({ clock }: Memory, { record, steps, lastSignal }: RunEntry, outcome: Outcome) {
+  const waitsEnd = (names: readonly string[]) => steps.waitingDueAt(names)
+  const { change, events } = afterOutcome(record, outcome, { time: clock, waitsEnd, lastSignal })
+  return { change: ownChange(change), events }
+}
+
+function together<T>(some: readonly T[], more: readonly T[]): readonly T[] {
+  return some.length === 0 ? more : [...some, ...more]
 }
 
 function writeStep(memory: Memory, entry: RunEntry, step: StepWrite): void {
@@ -76,7 +90,10 @@ function stay({ clock }: Memory, entry: RunEntry, { leaseMs }: RunCommit) {
   return { change: { leaseUntil }, events: [] }
 }
 
-function childIds(entry: RunEntry, steps: readonly StepWrite[]): string[] {
+const NO_CHILDREN: readonly string[] = Object.freeze([])
+
+function childIds(entry: RunEntry, steps: readonly StepWrite[]): readonly string[] {
+  if (steps.length === 0) return NO_CHILDREN
   return steps.flatMap(({ id, child }) => {
     if (child === null) return []
     const output = entry.steps.get(id)?.output ?? null
@@ -84,6 +101,9 @@ function childIds(entry: RunEntry, steps: readonly StepWrite[]): string[] {
   })
 }
 
-function kept({ status, lastEventSequence, wakes, cancelRequestedAt }: RunRecord, children: string[]): CommitAnswer {
+function kept(
+  { status, lastEventSequence, wakes, cancelRequestedAt }: RunRecord,
+  children: readonly string[],
+): CommitAnswer {
   return { kept: true, status, seq: lastEventSequence, wakes, cancelRequested: cancelRequestedAt !== null, children }
 }

@@ -1,4 +1,4 @@
-import { isEnded } from '../lifecycle'
+import { isEnded } from '../base'
 import { Row } from './row'
 import type { RunEntry } from './run-entry'
 

@@ -1,9 +1,6 @@
-import { keyConflict } from '../key-conflict'
-import type { EnqueueAnswer, NewRun } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
-import { newRecord } from './run-entry'
-import type { RunEntry } from './run-entry'
+import { type EnqueueAnswer, keyConflict, type NewRun } from '../port'
+import { copyOf, type Memory } from './memory'
+import { newRecord, type RunEntry } from './run-entry'
 
 export function enqueue(memory: Memory, runs: readonly NewRun[]): EnqueueAnswer[] {
   checkConflicts(memory, runs)

@@ -1,5 +1,4 @@
-import type { TransitionName } from '../lifecycle'
-import type { Lease, RunCommit } from '../storage'
+import type { Lease, RunCommit, TransitionName } from '../port'
 import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
 

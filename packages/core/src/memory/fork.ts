@@ -1,4 +1,4 @@
-import type { NewFork, RunRecord } from '../storage'
+import type { NewFork, RunRecord } from '../port'
 import { enqueueOne } from './enqueue'
 import { copyOf, type Memory } from './memory'
 

@@ -1,10 +1,10 @@
-import { guarded } from '../guarded'
-import type { Hint, WatchStorage } from '../storage'
+import type { Hint, WatchStorage } from '../port'
+import { guarded } from '../base'
 
 /** Collects what a write changed and tells it once the write is done. */
 export class Hints implements WatchStorage {
   readonly #listeners = new Set<(hint: Hint) => void>()
-  readonly #changed = new Set<string>()
+  #changed = new Set<string>()
   readonly #cancels = new Set<string>()
   #runsDue = false
 
@@ -29,13 +29,18 @@ export class Hints implements WatchStorage {
 
   flush(): void {
     if (this.#changed.size === 0 && !this.#runsDue) return
-    const hints: Hint[] = [...this.#changed].map((runId) => ({ kind: 'run', runId }))
-    for (const runId of this.#cancels) hints.push({ kind: 'cancel', runId })
-    if (this.#runsDue) hints.push({ kind: 'runs' })
+    const [changed, cancels, areRunsDue] = [this.#changed, [...this.#cancels], this.#runsDue]
+    // Who is told may write at once.
+    this.#changed = new Set()
     this.#cancels.clear()
-    this.#changed.clear()
     this.#runsDue = false
-    for (const hint of hints) for (const listener of this.#listeners) tell(listener, hint)
+    for (const runId of changed) this.#tell({ kind: 'run', runId })
+    for (const runId of cancels) this.#tell({ kind: 'cancel', runId })
+    if (areRunsDue) this.#tell({ kind: 'runs' })
+  }
+
+  #tell(hint: Hint): void {
+    for (const listener of this.#listeners) tell(listener, hint)
   }
 }
 

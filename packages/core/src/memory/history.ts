@@ -1,4 +1,4 @@
-import type { EventRecord, EventStorage, EventTail, LogRecord, LogStorage } from '../storage'
+import type { EventRecord, EventStorage, EventTail, LogRecord, LogStorage } from '../port'
 import type { Memory } from './memory'
 
 /** The events of a run are dense from 1, so that the number is the place in the list. */

@@ -1,14 +1,14 @@
-import { isSuspect } from '../crashes'
 import {
-  MOST_STARTS,
   type Instant,
+  isSuspect,
   type JobLimits,
   type JobLoad,
   type LimitedClaim,
   type LimitedClaimParams,
   type LimitStorage,
+  MOST_STARTS,
   type RunRecord,
-} from '../storage'
+} from '../port'
 import { claim } from './claim'
 import type { Memory } from './memory'
 

@@ -1,5 +1,4 @@
-import { isSuspect } from '../crashes'
-import type { RunRecord } from '../storage'
+import { isSuspect, type RunRecord } from '../port'
 import { claimsBefore } from './claim-order'
 import type { HeapItem } from './heap'
 import { Line } from './line'

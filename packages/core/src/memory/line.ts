@@ -1,7 +1,5 @@
-import { Heap } from './heap'
-import type { HeapItem } from './heap'
-import { Row } from './row'
-import type { Places } from './row'
+import { Heap, type HeapItem } from './heap'
+import { type Places, Row } from './row'
 
 /** Places in the row count down from −2, those in the heap up from 0; −1 is nowhere. So one number tells both. */
 const IN_ROW: Places<HeapItem> = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { NewRun, PurgeParams, RunRecord } from '../storage'
+import type { RunRecord } from '../port/records'
+import type { PurgeParams } from '../port/storage'
 import { newRun } from '../testing/contract/builders'
-import { createRandom } from '../testing/simulation/random'
-import type { Random } from '../testing/simulation/random'
-import { createMemoryStorage } from './memory-storage'
-import type { MemoryStorage } from './memory-storage'
+import { createRandom, type Random } from '../testing/simulation/random'
+import type { NewRun } from '../port/writes'
+import { createMemoryStorage, type MemoryStorage } from './memory-storage'
 
 const ENDED = ['completed', 'failed', 'timed_out', 'cancelled'] as const
 const JOBS = ['a', 'b', 'c'] as const

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { isSuspect } from '../crashes'
-import { LIFECYCLE } from '../lifecycle'
-import type { Guard, Lifecycle, TransitionName } from '../lifecycle'
-import { casesFor } from '../testing/contract'
-import type { ContractCase, StorageContractSetup } from '../testing/contract'
-import { createMemoryStorage, createMemoryStorageWith } from './memory-storage'
-import type { MemoryStorage } from './memory-storage'
+import { isSuspect } from '../port/crashes'
+import { type Guard, LIFECYCLE, type Lifecycle, type TransitionName } from '../port/lifecycle'
+import { casesFor, type ContractCase, type StorageContractSetup } from '../testing/contract/index'
+import { createMemoryStorage, createMemoryStorageWith, type MemoryStorage } from './memory-storage'
 
 /** The data are the storage: there is nothing else to open again. */
 function setupOf(open: () => MemoryStorage): StorageContractSetup {

@@ -1,17 +1,15 @@
-import { ulid } from 'ulidx'
-import { InvalidOptionError } from '../errors'
-import { refuseUnknownOptions, type OptionNames } from '../known-options'
-import { LIFECYCLE } from '../lifecycle'
-import type { Lifecycle } from '../lifecycle'
-import type {
-  EventStorage,
-  ForkStorage,
-  LimitStorage,
-  LogStorage,
-  SignalStorage,
-  Storage,
-  WatchStorage,
-} from '../storage'
+import {
+  type EventStorage,
+  type ForkStorage,
+  LIFECYCLE,
+  type Lifecycle,
+  type LimitStorage,
+  type LogStorage,
+  type SignalStorage,
+  type Storage,
+  type WatchStorage,
+} from '../port'
+import { createEnvironment, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { command } from './commands'
@@ -93,7 +91,7 @@ function bind(memory: Memory): MemoryStorage {
     }
   }
   return {
-    location: `memory: ${ulid()}`,
+    location: `memory: ${createEnvironment().createId()}`,
     migrate: async () => {},
     enqueue: (runs) => write(() => enqueue(memory, runs)),
     claim: (params) => write(() => claim(memory, params)),

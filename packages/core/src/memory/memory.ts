@@ -1,4 +1,4 @@
-import type { RunRecord } from '../storage'
+import type { RunChange, RunRecord } from '../port'
 import type { Clock } from './clock'
 import type { Hints } from './hints'
 import type { JobStates } from './job-limits'
@@ -22,4 +22,12 @@ export function copyOf(record: RunRecord): RunRecord {
 /** What a caller handed over, kept so that nobody changes it afterwards. */
 export function frozenCopy<T extends object>(value: T): Readonly<T> {
   return Object.freeze({ ...value })
+}
+
+/** A change that shares nothing with what the caller handed over. */
+export function ownChange(change: RunChange): RunChange {
+  const { errorDetail, waitingFor } = change
+  if (waitingFor?.kind === 'steps') Object.freeze(waitingFor.steps)
+  if (waitingFor != null) Object.freeze(waitingFor)
+  return errorDetail == null ? change : { ...change, errorDetail: frozenCopy(errorDetail) }
 }

@@ -1,4 +1,4 @@
-import type { PurgeParams } from '../storage'
+import type { PurgeParams } from '../port'
 import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
 

@@ -1,6 +1,5 @@
-import type { CountQuery, NextDue, RunCursor, RunQuery, RunRecord, Scope, StatusCounts, StepRecord } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
+import type { CountQuery, NextDue, RunCursor, RunQuery, RunRecord, Scope, StatusCounts, StepRecord } from '../port'
+import { copyOf, type Memory } from './memory'
 import { countOf, isParked, waitsForRetry } from './status-counts'
 
 export function getRun({ table }: Memory, runId: string, scope: Scope = {}): RunRecord | null {

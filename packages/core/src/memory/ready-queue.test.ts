@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { NewRun, RunRecord } from '../storage'
+import type { RunRecord } from '../port/records'
 import { newRun, outcomeOf, runCommit } from '../testing/contract/builders'
+import type { NewRun } from '../port/writes'
 import { Heap } from './heap'
-import { createMemoryStorage } from './memory-storage'
-import type { MemoryStorage } from './memory-storage'
+import { createMemoryStorage, type MemoryStorage } from './memory-storage'
 
 /** A generator with a seed, so that a failure can be seen again. */
 function seeded(seed: number): (below: number) => number {

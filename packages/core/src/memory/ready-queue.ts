@@ -1,8 +1,6 @@
-import { isSuspect } from '../crashes'
-import type { Instant, RunRecord } from '../storage'
+import { type Instant, isSuspect, type RunRecord } from '../port'
 import { claimsBefore } from './claim-order'
-import { Heap } from './heap'
-import type { HeapItem } from './heap'
+import { Heap, type HeapItem } from './heap'
 import { KeyGroups } from './key-groups'
 import { Line } from './line'
 import type { Rules } from './rules'
@@ -13,7 +11,7 @@ export type Candidate = HeapItem & { readonly head: RunEntry }
 
 /** What a worker asks for. */
 interface Wanted {
-  readonly jobs: readonly string[]
+  readonly jobs: ReadonlySet<string>
   readonly takesSuspect: boolean
 }
 
@@ -77,19 +75,20 @@ export class ReadyQueue {
     return record.concurrencyKey === null ? null : (record.concurrencySlot ?? this.#groups.freeSlot(record))
   }
 
-  moveSlot(before: RunRecord, after: RunRecord): void {
-    if (before.concurrencySlot === after.concurrencySlot) return
-    if (before.concurrencySlot !== null) this.#groups.giveBack(before, before.concurrencySlot)
-    if (after.concurrencySlot !== null) this.#groups.take(after, after.concurrencySlot)
+  /** The run had another slot before, or none. */
+  moveSlot(record: RunRecord, before: number | null): void {
+    const { concurrencySlot: after } = record
+    if (before === after) return
+    if (before !== null) this.#groups.giveBack(record, before)
+    if (after !== null) this.#groups.take(record, after)
   }
 
   /** The due run that comes first of those the worker may claim. */
   first({ jobs, takesSuspect }: Wanted, now: Instant): RunEntry | undefined {
-    const known = new Set(jobs)
     const withSuspects = this.#rules.allows('claim', 'suspect', () => takesSuspect)
     let best: RunEntry | undefined
     for (const [jobName, queue] of this.#jobs) {
-      if (!this.#rules.allows('claim', 'known', () => known.has(jobName))) continue
+      if (!this.#rules.allows('claim', 'known', () => jobs.has(jobName))) continue
       this.#ripen(queue, now)
       best = earlier(best, queue.ready.peek()?.head)
       if (withSuspects) best = earlier(best, queue.suspects.peek()?.head)

@@ -1,10 +1,6 @@
-import { isSuspect, recoveryOf, type Recovery } from '../crashes'
-import type { RecoverParams, RunRecord } from '../storage'
-import { asCancelled, leaveRunning } from './leave'
-import { copyOf, frozenCopy } from './memory'
-import type { Memory } from './memory'
+import { afterRecovery, isSuspect, type RecoverParams, recoveryOf, type RunRecord } from '../port'
+import { copyOf, type Memory, ownChange } from './memory'
 import type { RunEntry } from './run-entry'
-import type { RunChange } from './run-table'
 
 export function recover(memory: Memory, params: RecoverParams): RunRecord[] {
   const { table, rules } = memory
@@ -44,15 +40,7 @@ interface Judgement {
 function recoverOne(memory: Memory, entry: RunEntry, { params, owners }: Judgement): RunRecord {
   const { record, lease } = entry
   const recovery = recoveryOf({ ...record, isBesideSuspect: owners.has(lease?.ownerId ?? '') }, params)
-  const { crashCount, events } = recovery
   entry.lease = null
-  const change = { ...changeOf(memory, entry, recovery), leaseEpoch: record.leaseEpoch + 1, crashCount }
-  return memory.table.change(entry, change, events)
-}
-
-function changeOf(memory: Memory, entry: RunEntry, { status, delayMs, failure }: Recovery): RunChange {
-  if (status === 'cancelled') return asCancelled(memory, entry)
-  const left = leaveRunning(memory, entry, status)
-  if (failure !== null) return { ...left, error: failure.error, errorDetail: frozenCopy(failure.detail) }
-  return { ...left, availableAt: delayMs === 0 ? entry.record.createdAt : memory.clock.in(delayMs) }
+  const change = ownChange(afterRecovery(record, recovery, memory.clock))
+  return memory.table.change(entry, change, recovery.events)
 }

@@ -1,4 +1,4 @@
-import type { Lease, RenewAnswer } from '../storage'
+import type { Lease, RenewAnswer } from '../port'
 import { holdsLease } from './fence'
 import type { Memory } from './memory'
 

@@ -1,4 +1,5 @@
-import type { Guard, Lifecycle, RunStatus, TransitionName } from '../lifecycle'
+import type { Guard, Lifecycle, TransitionName } from '../port'
+import type { RunStatus } from '../base'
 
 /** The table of transitions as questions. A guard the table does not list is not asked for, so it cannot be hidden here. */
 export interface Rules {

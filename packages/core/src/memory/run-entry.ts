@@ -1,4 +1,4 @@
-import type { EventRecord, Instant, LogRecord, NewRun, RunRecord, SignalRecord } from '../storage'
+import type { EventRecord, Instant, LogRecord, NewRun, RunRecord, SignalRecord } from '../port'
 import type { Clock } from './clock'
 import type { HeapItem } from './heap'
 import { frozenCopy } from './memory'
@@ -20,9 +20,9 @@ export type Place = 'later' | 'ready' | 'keyed'
 
 const NONE: readonly never[] = Object.freeze([])
 
-/** All that is kept of one run. `record` is replaced, never written to. */
+/** All that is kept of one run. `record` is written to by `RunTable.touch` alone; answers are copies of it. */
 export class RunEntry implements HeapItem {
-  record: RunRecord
+  readonly record: RunRecord
   lease: LastLease | null = null
   signals: readonly SignalRecord[] = NONE
   /** The `wakes` of the last signal. */

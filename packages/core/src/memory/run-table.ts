@@ -1,19 +1,13 @@
-import { isEnded } from '../lifecycle'
-import type { EventTemplate, Instant, RunRecord } from '../storage'
+import { type EventTemplate, type Instant, type RunChange, type RunRecord, wokenAt } from '../port'
+import { isEnded } from '../base'
 import type { Clock } from './clock'
 import { EndedRuns, isLive } from './ended-runs'
 import type { Hints } from './hints'
 import { ReadyQueue } from './ready-queue'
-import { Row } from './row'
-import type { Places } from './row'
+import { type Places, Row } from './row'
 import type { Rules } from './rules'
 import { RunEntry } from './run-entry'
 import { StatusCounter } from './status-counts'
-import { wokenAt } from './woken-at'
-
-export type RunChange = Partial<
-  Omit<RunRecord, 'id' | 'tenant' | 'jobName' | 'version' | 'updatedAt' | 'lastEventSequence'>
->
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -72,27 +66,32 @@ export class RunTable {
 
   /** The one way a run changes. Ending it wakes those that wait for it in the same write. */
   change(entry: RunEntry, change: RunChange, events: readonly EventTemplate[]): RunRecord {
-    const before = entry.record
+    const hadEnded = isEnded(entry.record.status)
     this.#append(entry, events)
     const after = this.touch(entry, change)
     this.#hint(after)
-    if (!isEnded(before.status) && isEnded(after.status)) this.#finish(entry)
-    if (isEnded(before.status) && !isEnded(after.status)) this.ended.revive(entry)
+    const hasEnded = isEnded(after.status)
+    if (!hadEnded && hasEnded) this.#finish(entry)
+    if (hadEnded && !hasEnded) this.ended.revive(entry)
     return after
   }
 
   /** A change that nobody is told of. */
   touch(entry: RunEntry, change: RunChange): RunRecord {
-    const { clock } = this.#options
-    const before = entry.record
-    const after: Writable<RunRecord> = Object.assign({ ...before }, change)
-    after.version += 1
-    after.updatedAt = clock.now()
-    after.lastEventSequence = entry.events.length
-    this.counts.move(before, after)
-    if (isPlacedAlike(before, after)) entry.record = after
-    else this.#replace(entry, after)
-    return after
+    const record: Writable<RunRecord> = entry.record
+    const isMoved = !isPlacedAlike(record, change)
+    const slot = record.concurrencySlot
+    const place = isMoved ? this.counts.placeOf(record) : null
+    if (isMoved) this.queue.remove(entry)
+    Object.assign(record, change)
+    record.version += 1
+    record.updatedAt = this.#options.clock.now()
+    record.lastEventSequence = entry.events.length
+    if (place !== null) {
+      this.counts.moveFrom(place, record)
+      this.#place(entry, slot)
+    }
+    return record
   }
 
   /** A run that is suspended for its steps goes on. */
@@ -139,15 +138,14 @@ export class RunTable {
     this.#options.hints.noteChanged(record.id)
   }
 
-  #replace(entry: RunEntry, after: RunRecord): void {
-    const before = entry.record
-    this.queue.remove(entry)
-    entry.record = after
-    this.queue.moveSlot(before, after)
-    if (after.status === 'running') this.running.add(entry)
+  /** It has left its place in the queue, and had that slot there. */
+  #place(entry: RunEntry, slotBefore: number | null): void {
+    const { record } = entry
+    this.queue.moveSlot(record, slotBefore)
+    if (record.status === 'running') this.running.add(entry)
     else this.running.delete(entry)
     this.queue.add(entry, this.#options.clock.now())
-    if (before.concurrencySlot !== null && after.concurrencySlot === null) this.#options.hints.noteDue()
+    if (slotBefore !== null && record.concurrencySlot === null) this.#options.hints.noteDue()
   }
 
   #finish(entry: RunEntry): void {
@@ -214,6 +212,13 @@ function isSuspended({ status, waitingFor }: RunRecord): boolean {
   return status === 'pending' && waitingFor?.kind === 'steps'
 }
 
-function isPlacedAlike(a: RunRecord, b: RunRecord): boolean {
-  return a.status === b.status && a.availableAt === b.availableAt && a.concurrencySlot === b.concurrencySlot
+/** Whether the run stays where it is in the queue, and among the counts. */
+function isPlacedAlike(record: RunRecord, change: RunChange): boolean {
+  return (
+    (change.status === undefined || change.status === record.status) &&
+    (change.availableAt === undefined || change.availableAt === record.availableAt) &&
+    (change.concurrencySlot === undefined || change.concurrencySlot === record.concurrencySlot) &&
+    (change.waitingFor === undefined || change.waitingFor === record.waitingFor) &&
+    (change.crashCount === undefined || change.crashCount === record.crashCount)
+  )
 }

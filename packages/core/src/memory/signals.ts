@@ -1,6 +1,5 @@
-import type { NewSignal, SignalAnswer, SignalRecord } from '../storage'
-import { copyOf } from './memory'
-import type { Memory } from './memory'
+import type { NewSignal, SignalAnswer, SignalRecord } from '../port'
+import { copyOf, type Memory } from './memory'
 
 export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {
   const { table, rules, clock } = memory

@@ -1,7 +1,10 @@
-import { RUN_STATUSES } from '../lifecycle'
-import type { CountQuery, RunRecord, StatusCounts } from '../storage'
+import type { CountQuery, RunRecord, StatusCounts } from '../port'
+import { RUN_STATUSES } from '../base'
 
 type Counts = { -readonly [Name in keyof StatusCounts]: number }
+
+/** What a run is counted by. */
+type Counted = Pick<RunRecord, 'status' | 'waitingFor'>
 
 interface Group {
   readonly tenant: string
@@ -13,6 +16,8 @@ interface Group {
 /** How many runs are in which state, and how many wait for a retry or are parked, kept as they change, for each job of each tenant. */
 export class StatusCounter {
   readonly #groups = new Map<string, Group>()
+  /** Many changes one after the other are of one job. */
+  #last: Group | null = null
 
   add(record: RunRecord): void {
     const group = this.#groupOf(record)
@@ -27,7 +32,12 @@ export class StatusCounter {
     if (group.total === 0) this.#groups.delete(groupName(record))
   }
 
-  move(before: RunRecord, after: RunRecord): void {
+  /** Where a run is counted, to be told when it has changed. */
+  placeOf({ status, waitingFor }: RunRecord): Counted {
+    return { status, waitingFor }
+  }
+
+  moveFrom(before: Counted, after: RunRecord): void {
     if (before.status === after.status && kindOfWait(before) === kindOfWait(after)) return
     const { counts } = this.#groupOf(after)
     addTo(counts, before, -1)
@@ -48,22 +58,25 @@ export class StatusCounter {
   }
 
   #groupOf({ tenant, jobName }: RunRecord): Group {
+    const last = this.#last
+    if (last !== null && last.jobName === jobName && last.tenant === tenant && last.total > 0) return last
     const name = groupName({ tenant, jobName })
     const group = this.#groups.get(name) ?? { tenant, jobName, counts: noCounts(), total: 0 }
     this.#groups.set(name, group)
+    this.#last = group
     return group
   }
 }
 
-export function waitsForRetry({ waitingFor }: RunRecord): boolean {
+export function waitsForRetry({ waitingFor }: Counted): boolean {
   return waitingFor?.kind === 'retry'
 }
 
-export function isParked({ waitingFor }: RunRecord): boolean {
+export function isParked({ waitingFor }: Counted): boolean {
   return waitingFor?.kind === 'unpark'
 }
 
-function kindOfWait({ waitingFor }: RunRecord): string | undefined {
+function kindOfWait({ waitingFor }: Counted): string | undefined {
   return waitingFor?.kind
 }
 
@@ -74,7 +87,7 @@ export function countOf(records: Iterable<RunRecord>): StatusCounts {
   return counts
 }
 
-function addTo(counts: Counts, record: RunRecord, change: 1 | -1): void {
+function addTo(counts: Counts, record: Counted, change: 1 | -1): void {
   counts[record.status] += change
   if (waitsForRetry(record)) counts.waitsForRetry += change
   if (isParked(record)) counts.parked += change

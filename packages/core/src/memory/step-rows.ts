@@ -1,5 +1,5 @@
-import { StorageError } from '../errors'
-import type { Instant, StepKind, StepRecord, StepWrite } from '../storage'
+import { StorageError } from '../base'
+import type { Instant, StepKind, StepRecord, StepWrite } from '../port'
 import type { Clock } from './clock'
 import { frozenCopy } from './memory'
 

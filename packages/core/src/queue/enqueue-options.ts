@@ -1,4 +1,6 @@
-import { InvalidOptionError, refuseUnknownOptions, type OptionNames, type TriggerOptions } from '../index'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import type { TriggerOptions } from '../job'
+import { DEFAULTS } from '../client'
 
 /** When and in which order a task runs. */
 export interface EnqueueOptions {
@@ -22,7 +24,8 @@ const OPTIONS: OptionNames<EnqueueOptions> = {
   transaction: true,
 }
 
-export function toTriggerOptions(options: EnqueueOptions = {}): TriggerOptions {
+export function toTriggerOptions(options?: EnqueueOptions): TriggerOptions {
+  if (options === undefined) return DEFAULTS
   refuseUnknownOptions('enqueue()', options, OPTIONS)
   const { dedupeKey, ...others } = options
   if (dedupeKey === '') throw new InvalidOptionError('dedupeKey must not be empty: give a text, or leave it out.')

@@ -1,4 +1,4 @@
-import { DurablyError } from '../index'
+import { DurablyError } from '../base'
 
 /** The queue has neither a handler for this type nor a declaration of it. */
 export class UnknownTaskTypeError extends DurablyError {

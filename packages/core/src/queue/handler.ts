@@ -1,19 +1,23 @@
 import {
-  declareJob,
-  defineJob,
   InvalidOptionError,
+  type OptionNames,
   refuseMisspelledOptions,
   refuseUnknownOptions,
-  type JobContext,
+  requireDuration,
+  type StandardSchema,
+} from '../base'
+import {
+  declareJob,
+  defineJob,
   type JobDeclaration,
   type JobDefinition,
   type JobOptions,
-  type OptionNames,
   type RetryPolicy,
-  type StandardSchema,
-  type StorableSchema,
   type StepLog,
-} from '../index'
+  type StorableSchema,
+  asPlain,
+  type PlainAttempt,
+} from '../job'
 import { requireTaskRetry } from './options'
 import { jobNameOf } from './task'
 
@@ -75,10 +79,12 @@ export interface ResolveHandlerParams {
   readonly handler: TaskHandler
   /** The policy of the queue. */
   readonly retry: RetryPolicy
-  readonly perform: (handler: ResolvedHandler, ctx: JobContext, payload: unknown) => Promise<void>
+  readonly perform: (handler: ResolvedHandler, attempt: PlainAttempt, payload: unknown) => unknown
+  /** A task of it is done, and that is stored. */
+  readonly succeeded: (taskId: string) => void
 }
 
-export function resolveHandler({ handler, retry: ofQueue, perform }: ResolveHandlerParams): ResolvedHandler {
+export function resolveHandler({ handler, retry: ofQueue, perform, succeeded }: ResolveHandlerParams): ResolvedHandler {
   const { taskType, schema = ANYTHING, timeout, concurrency, rateLimit, scope } = requireHandler(handler)
   const retry = handler.retry === undefined ? ofQueue : requireTaskRetry(handler.retry, `The handler of "${taskType}"`)
   const job = defineJob(
@@ -90,14 +96,15 @@ export function resolveHandler({ handler, retry: ofQueue, perform }: ResolveHand
       rateLimit,
       scope,
     },
-    (ctx, payload) => perform(resolved, ctx, payload),
+    () => {},
   )
+  const begin = (attempt: PlainAttempt, payload: unknown) => perform(resolved, attempt, payload)
   const resolved: ResolvedHandler = {
     taskType,
     timeoutMs: timeout ?? null,
     maxAttempts: retry.maxAttempts,
     execute: (payload, ctx) => handler.execute(payload, ctx),
-    job,
+    job: asPlain(job, { begin, succeeded }),
   }
   return resolved
 }
@@ -160,9 +167,7 @@ function requireHandler(handler: TaskHandler): TaskHandler {
     throw new InvalidOptionError(`The handler of "${taskType}" needs a function execute(payload, ctx).`)
   }
   refuseUnknownData(`The handler of "${taskType}"`, handler)
-  if (timeout !== undefined && !(timeout > 0 && Number.isFinite(timeout))) {
-    throw new InvalidOptionError(`The timeout of "${taskType}" must be more than 0 ms, not ${timeout}.`)
-  }
+  if (timeout !== undefined) requireDuration(`The timeout of "${taskType}"`, timeout)
   return handler
 }
 

@@ -1,15 +1,17 @@
-import { InvalidOptionError, type JobDeclaration, type JobHandle, type Run } from '../index'
+import { InvalidOptionError, decodeValue } from '../base'
+import type { JobDeclaration, Run } from '../job'
+import type { RunRecord } from '../port'
 import { DuplicateHandlerError, UnknownTaskTypeError } from './errors'
 import type { DeclaredType, ResolvedHandler } from './handler'
-import { jobNameOf, taskTypeOf, toTask, type Task } from './task'
+import { jobNameOf, type Task, taskTypeOf, toTask } from './task'
 
 /** A type of which this queue can make tasks. */
 interface KnownType {
   readonly maxAttempts: number
-  readonly handle: JobHandle
+  readonly job: JobDeclaration
 }
 
-type Register = (job: JobDeclaration) => JobHandle
+type Register = (job: JobDeclaration) => void
 
 /** What a queue knows of its types: those that it has handlers for, and those that it only enqueues and reads. */
 export class Handlers {
@@ -24,13 +26,15 @@ export class Handlers {
 
   add({ taskType, maxAttempts, job }: ResolvedHandler, register: Register): void {
     if (this.#handled.has(taskType)) throw new DuplicateHandlerError(taskType)
-    this.#handled.set(taskType, { maxAttempts, handle: register(job) })
+    register(job)
+    this.#handled.set(taskType, { maxAttempts, job })
   }
 
   /** Of a type that has a handler the handler says it all. */
   declare(taskType: string, { maxAttempts, job }: DeclaredType, register: Register): void {
     if (this.#declared.has(taskType)) throw new InvalidOptionError(`Tasks of type "${taskType}" are declared already.`)
-    this.#declared.set(taskType, { maxAttempts, handle: register(job) })
+    register(job)
+    this.#declared.set(taskType, { maxAttempts, job })
   }
 
   get(taskType: string): KnownType {
@@ -41,7 +45,7 @@ export class Handlers {
 
   /** The jobs of one type, or of all. */
   jobNames(taskType?: string): readonly string[] {
-    if (taskType !== undefined) return [this.get(taskType).handle.name]
+    if (taskType !== undefined) return [this.get(taskType).job.name]
     return this.#types().map(jobNameOf)
   }
 
@@ -49,13 +53,25 @@ export class Handlers {
   handledJobNames(taskType?: string): readonly string[] {
     const handled = [...this.#handled.keys()].map(jobNameOf)
     if (taskType === undefined) return handled
-    const { name } = this.get(taskType).handle
+    const { name } = this.get(taskType).job
     return handled.filter((each) => each === name)
   }
 
   toTask(run: Run): Task {
-    const type = taskTypeOf(run.jobName)
-    return toTask(run, this.#find(type ?? '')?.maxAttempts ?? this.#maxAttempts)
+    return toTask(run, run.payload, this.#maxAttemptsOf(run))
+  }
+
+  /** From the record itself: this is made for each task that is enqueued. */
+  taskOf(record: RunRecord): Task {
+    return toTask(record, decodeValue(record.payload), this.#maxAttemptsOf(record))
+  }
+
+  attemptsOf(run: Run): number {
+    return this.toTask(run).attempts
+  }
+
+  #maxAttemptsOf({ jobName }: Pick<Run, 'jobName'>): number {
+    return this.#find(taskTypeOf(jobName) ?? '')?.maxAttempts ?? this.#maxAttempts
   }
 
   #find(taskType: string): KnownType | undefined {

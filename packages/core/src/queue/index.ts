@@ -1,12 +1,12 @@
 export { DuplicateHandlerError, QueueStoppedError, UnknownTaskTypeError } from './errors'
 export type { TaskBody, TaskContext, TaskDeclaration, TaskHandler, TaskOptions } from './handler'
 export type { KeepLimits, TaskQueueOptions } from './options'
-export { ENDED_TASK_STATES, TASK_STATES, type EndedTaskState, type Task, type TaskState } from './task'
+export { ENDED_TASK_STATES, type EndedTaskState, type Task, TASK_STATES, type TaskState } from './task'
 export {
-  TASK_EVENT_TYPES,
   type EventFields as TaskEventFields,
   type OfAttempt as EventOfAttempt,
   type OfTask as EventOfTask,
+  TASK_EVENT_TYPES,
   type TaskEvent,
   type TaskEventType,
 } from './task-events'

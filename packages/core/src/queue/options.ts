@@ -1,15 +1,15 @@
 import {
-  createMemoryStorage,
-  InvalidOptionError,
-  refuseUnknownOptions,
-  requireRetryPolicy,
-  systemClock,
   type Clock,
-  type DurablyOptions,
+  InvalidOptionError,
   type OptionNames,
-  type RetryPolicy,
-  type Storage,
-} from '../index'
+  refuseUnknownOptions,
+  requireInteger,
+  systemClock,
+} from '../base'
+import type { DurablyOptions } from '../engine'
+import { requireRetryPolicy, type RetryPolicy } from '../job'
+import { createMemoryStorage } from '../memory'
+import type { Storage } from '../port'
 import type { TaskLogger } from './task-log'
 
 /** How many ended tasks of a state are kept, and for how long. What exceeds either goes. */
@@ -102,7 +102,6 @@ function resolveKeep(state: keyof Keep, given: KeepLimits = {}): Keep[keyof Keep
   const { age = DEFAULT_KEEP[state].age, count = DEFAULT_KEEP[state].count } = given
   if (!(typeof age === 'number' && age >= 0))
     throw new InvalidOptionError(`keep.${state}.age must be milliseconds from 0, not ${String(age)}.`)
-  const isCount = count === Number.POSITIVE_INFINITY || (Number.isSafeInteger(count) && count >= 0)
-  if (!isCount) throw new InvalidOptionError(`keep.${state}.count must be an integer from 0, not ${String(count)}.`)
+  if (count !== Number.POSITIVE_INFINITY) requireInteger(`keep.${state}.count`, count, { from: 0 })
   return { age, count }
 }

@@ -1,4 +1,6 @@
-import { ClosedError, requireStopOptions, type Clock, type Durably, type StopOptions } from '../index'
+import { type Clock, ClosedError } from '../base'
+import { requireStopOptions, type StopOptions } from '../engine'
+import type { Durably } from '../instance'
 import { QueueStoppedError } from './errors'
 import type { Retention } from './retention'
 
@@ -15,6 +17,7 @@ export class QueueSwitch {
   readonly #params: QueueSwitchParams
   #state: 'new' | 'started' | 'stopping' | 'stopped' | 'closed' = 'new'
   #prepared: Promise<void> | null = null
+  #isPrepared = false
   #callOffTry: () => void = () => {}
 
   constructor(params: QueueSwitchParams) {
@@ -23,11 +26,20 @@ export class QueueSwitch {
 
   /** Resolves when the storage has what it needs. Each call tries until one has succeeded. */
   prepared(): Promise<void> {
-    this.#prepared ??= this.#params.durably.migrate().catch((error: unknown) => {
+    this.#prepared ??= this.#prepare().catch((error: unknown) => {
       this.#prepared = null
       throw error
     })
     return this.#prepared
+  }
+
+  get isPrepared(): boolean {
+    return this.#isPrepared
+  }
+
+  async #prepare(): Promise<void> {
+    await this.#params.durably.migrate()
+    this.#isPrepared = true
   }
 
   /** While it stops, a task in progress may still lead to others. */

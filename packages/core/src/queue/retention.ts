@@ -1,4 +1,5 @@
-import { StorageError, type Clock, type Durably } from '../index'
+import { type Clock, StorageError } from '../base'
+import type { Durably } from '../instance'
 import type { Keep } from './options'
 import { ENDED_RUNS, ENDED_TASK_STATES } from './task'
 import type { TaskEvents } from './task-events'
@@ -30,8 +31,7 @@ export class Retention {
     const { keep, events } = params
     this.#params = params
     this.#intervalMs = Math.min(MINUTE_MS, Math.max(SECOND_MS, Math.min(keep.succeeded.age, keep.dead.age) / 10))
-    events.on('succeeded', () => this.#noteEnd())
-    events.on('dead', () => this.#noteEnd())
+    events.on('dead', () => this.noteEnd())
   }
 
   start(): void {
@@ -62,7 +62,8 @@ export class Retention {
     })
   }
 
-  #noteEnd(): void {
+  /** A task succeeded or died. */
+  noteEnd(): void {
     this.#endedSince += 1
     if (this.#endedSince >= BATCH) void this.sweep()
   }

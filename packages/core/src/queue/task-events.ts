@@ -1,4 +1,6 @@
-import { InvalidOptionError, type Clock, type Durably, type Run } from '../index'
+import { type Clock, InvalidOptionError } from '../base'
+import type { Durably } from '../instance'
+import type { Run, PlainAttempt } from '../job'
 import { CANCELLED, taskTypeOf } from './task'
 
 /** What every event of a task carries. */
@@ -63,10 +65,8 @@ interface OfRun {
   readonly timestamp: string
 }
 
-interface Attempt {
-  readonly attempt: number
-  readonly startedAt: number
-}
+/** As the engine has it: it is kept until the end, and nothing is made for it. */
+type BegunAttempt = Pick<PlainAttempt, 'runId' | 'tries' | 'begunAt'>
 
 export interface TaskEventsParams {
   readonly durably: Durably
@@ -82,16 +82,15 @@ export class TaskEvents {
   readonly #attemptsOf: (run: Run) => number
   readonly #listeners = new Map<TaskEventType, readonly Listener[]>()
   /** Those in progress here. */
-  readonly #attempts = new Map<string, Attempt>()
+  readonly #attempts = new Map<string, BegunAttempt>()
+  readonly #heard = new Set<TaskEventType>()
 
   constructor({ durably, clock, attemptsOf }: TaskEventsParams) {
     this.#durably = durably
     this.#clock = clock
     this.#attemptsOf = attemptsOf
-    durably.on('run:trigger', (run) => this.#enqueued(run, 'new'))
     durably.on('run:release', (run) => this.#enqueued(run, 'released'))
     durably.on('run:recover', (run) => this.#enqueued(run, 'recovered'))
-    durably.on('run:complete', (run) => this.#succeeded(run))
     durably.on('run:fail', (run) => this.#died(run, run.error))
     durably.on('run:retry', ({ byHand, error, delayMs, ...run }) =>
       byHand ? this.#enqueued(run, 'redriven') : this.#retries(run, error ?? '', delayMs ?? 0),
@@ -103,6 +102,7 @@ export class TaskEvents {
   on<T extends TaskEventType>(type: T, listener: (event: TaskEvent<T>) => void): () => void {
     if (!TASK_EVENT_TYPES.includes(type)) throw new InvalidOptionError(`There is no event "${type}" of a task.`)
     if (typeof listener !== 'function') throw new InvalidOptionError(`A listener of "${type}" must be a function.`)
+    this.#hear(type)
     const others = () => this.#listeners.get(type) ?? []
     // Of its own, so that the same function can listen twice.
     const added: Listener = (event: never) => listener(event)
@@ -114,10 +114,25 @@ export class TaskEvents {
       )
   }
 
+  /** What happens to every task is asked for when somebody wants to know: the engine need not tell it before. */
+  #hear(type: TaskEventType): void {
+    if (this.#heard.has(type)) return
+    this.#heard.add(type)
+    if (type === 'enqueued') this.#durably.on('run:trigger', (run) => this.#enqueued(run, 'new'))
+    if (type === 'succeeded') this.#durably.on('run:complete', (run) => this.#succeeded(run))
+  }
+
   /** The handler is about to be called. */
-  started({ taskId, taskType, attempt }: OfAttempt): void {
-    this.#attempts.set(taskId, { attempt, startedAt: this.#clock.monotonic() })
+  started(begun: BegunAttempt, taskType: string): void {
+    const { runId: taskId, tries: attempt } = begun
+    this.#attempts.set(taskId, begun)
+    if (!this.#heard.has('started')) return
     this.#emit({ type: 'started', taskId, taskType, attempt, timestamp: toText(this.#clock.now()) })
+  }
+
+  /** It is done, and nobody needs the attempt any more but who is told of it next. */
+  ended(taskId: string): void {
+    if (!this.#heard.has('succeeded')) this.#attempts.delete(taskId)
   }
 
   #enqueued(run: OfRun, cause: TaskEvent<'enqueued'>['cause']): void {
@@ -163,7 +178,7 @@ export class TaskEvents {
     const attempt = this.#attempts.get(runId)
     if (attempt === undefined) return null
     this.#attempts.delete(runId)
-    return { attempt: attempt.attempt, durationMs: Math.round(this.#clock.monotonic() - attempt.startedAt) }
+    return { attempt: attempt.tries, durationMs: Math.round(this.#clock.monotonic() - attempt.begunAt) }
   }
 
   #tell({ runId, jobName, timestamp }: OfRun, event: Bare): void {

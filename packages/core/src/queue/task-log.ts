@@ -1,4 +1,4 @@
-import type { Durably } from '../index'
+import type { Durably } from '../instance'
 import { TASK_EVENT_TYPES, type TaskEvent, type TaskEvents } from './task-events'
 
 /** Where lines about tasks go: a message, and fields for machines. `console` is one. */

@@ -1,4 +1,5 @@
-import type { Durably, PauseOptions } from '../index'
+import type { PauseOptions } from '../client'
+import type { Durably } from '../instance'
 import type { Handlers } from './handlers'
 import type { QueueSwitch } from './queue-switch'
 

@@ -2,15 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { settled } from '../testing/fake-clock'
 import {
   anything,
+  type Bench,
   createBench,
   createFaulty,
   createGate,
   createMortal,
   wrapStorage,
-  type Bench,
 } from '../testing/test-bench'
 import type { RetryPolicy, Storage } from '../index'
-import { createTaskQueue, type TaskEvent, type TaskQueue, type TaskQueueOptions, TASK_EVENT_TYPES } from './index'
+import { createTaskQueue, TASK_EVENT_TYPES, type TaskEvent, type TaskQueue, type TaskQueueOptions } from './index'
 
 let bench: Bench
 const opened: TaskQueue[] = []
@@ -126,6 +126,8 @@ describe('a worker that dies', () => {
     dying.register('heavy', heavy)
     dying.start()
     const { id } = await dying.enqueue('heavy', null)
+    // It is claimed after it is stored, not before.
+    await settled()
     first.kill()
     const second = createMortal(bench.storage)
     const mute = wrapStorage(second.storage, (operation, call) => {

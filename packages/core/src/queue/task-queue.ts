@@ -1,24 +1,20 @@
+import type { StandardSchema } from '../base'
+import type { PauseOptions } from '../client'
+import type { StopOptions } from '../engine'
+import type { JobDeclaration } from '../job'
+import type { DrainOptions, DrainResult } from '../worker'
+import { createInstance } from '../instance'
+import { createEnqueue } from './enqueue'
+import type { EnqueueOptions } from './enqueue-options'
 import {
-  createDurably,
-  InvalidOptionError,
-  type DrainOptions,
-  type DrainResult,
-  type JobDeclaration,
-  type JobHandle,
-  type PauseOptions,
-  type StandardSchema,
-  type StopOptions,
-} from '../index'
-import { toTriggerOptions, type EnqueueOptions } from './enqueue-options'
-import {
+  type HandlerForm,
   resolveDeclaration,
   resolveHandler,
-  toHandler,
-  type HandlerForm,
   type TaskBody,
   type TaskDeclaration,
   type TaskHandler,
   type TaskOptions,
+  toHandler,
 } from './handler'
 import { Handlers } from './handlers'
 import { resolveOptions, type TaskQueueOptions } from './options'
@@ -27,7 +23,7 @@ import { QueueSwitch } from './queue-switch'
 import { TaskPauses } from './task-pauses'
 import { Retention } from './retention'
 import type { Task } from './task'
-import { TaskEvents, type TaskEvent, type TaskEventType } from './task-events'
+import { type TaskEvent, TaskEvents, type TaskEventType } from './task-events'
 import { logTasks } from './task-log'
 import { createTaskAccess, type TaskAccess } from './tasks'
 
@@ -122,39 +118,32 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
   options: TaskQueueOptions = {},
 ): TaskQueue<TTasks> {
   const { engine, clock, keep, logger, retry } = resolveOptions(options)
-  const durably = createDurably(engine)
+  const instance = createInstance(engine)
+  const { durably } = instance
   const handlers = new Handlers(retry.maxAttempts)
-  const events = new TaskEvents({ durably, clock, attemptsOf: (run) => handlers.toTask(run).attempts })
+  const events = new TaskEvents({ durably, clock, attemptsOf: (run) => handlers.attemptsOf(run) })
   const retention = new Retention({ durably, events, clock, keep, jobNames: () => handlers.handledJobNames() })
   const queueSwitch = new QueueSwitch({ durably, retention, clock })
   const pauses = new TaskPauses({ durably, handlers, queueSwitch })
   if (logger !== null) logTasks(logger, events, durably)
 
-  const registerJob = (job: JobDeclaration) => durably.register({ job }).job as JobHandle
+  const registerJob = (job: JobDeclaration) => void durably.register({ job })
 
   function register(...given: HandlerForm): void {
     const handler = resolveHandler({
       handler: toHandler(given),
       retry,
-      perform(resolved, ctx, payload) {
-        events.started({ taskId: ctx.runId, taskType: resolved.taskType, attempt: ctx.tries })
-        return perform({ handler: resolved, ctx, payload, clock })
+      perform(resolved, attempt, payload) {
+        events.started(attempt, resolved.taskType)
+        return perform({ handler: resolved, attempt, payload, clock })
+      },
+      succeeded(taskId) {
+        events.ended(taskId)
+        retention.noteEnd()
       },
     })
     handlers.add(handler, registerJob)
     pauses.added(handler.job.name)
-  }
-
-  async function enqueueMany(taskType: string, items: readonly EnqueueItem[]): Promise<EnqueuedTask[]> {
-    const { handle } = handlers.get(taskType)
-    queueSwitch.requireOpen()
-    if (!Array.isArray(items)) throw new InvalidOptionError('enqueueMany() needs a list of { payload, options }.')
-    const runsToBe = items.map((item) => ({ payload: item?.payload, options: toTriggerOptions(item?.options) }))
-    // Whoever has a transaction open on the database may hold its only connection.
-    if (runsToBe.every(({ options }) => options.transaction === undefined)) await queueSwitch.prepared()
-    queueSwitch.requireOpen()
-    const runs = await handle.batchTrigger(runsToBe)
-    return runs.map((run) => ({ ...handlers.toTask(run), deduplicated: run.deduplicated }))
   }
 
   const queue: TaskQueue = {
@@ -163,11 +152,7 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
     register: register as TaskQueue['register'],
     declare: (taskType, declaration = {}) =>
       handlers.declare(taskType, resolveDeclaration(taskType, declaration, retry), registerJob),
-    async enqueue(taskType, payload, ...[taskOptions]) {
-      const [task] = await enqueueMany(taskType, [{ payload, options: taskOptions }])
-      return task as EnqueuedTask
-    },
-    enqueueMany,
+    ...createEnqueue({ instance, handlers, queueSwitch }),
     start: () => queueSwitch.start(),
     stop: (stopOptions) => queueSwitch.stop(stopOptions),
     pause: ((taskType, pauseOptions) => pauses.pause(taskType, pauseOptions)) as TaskQueue['pause'],

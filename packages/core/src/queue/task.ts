@@ -1,4 +1,5 @@
-import { ENDED_STATUSES, type EndedStatus, type Run, type RunStatus } from '../index'
+import { ENDED_STATUSES, type EndedStatus, type RunStatus } from '../base'
+import type { Run } from '../job'
 
 /** Every state, in the order of a task's life. */
 export const TASK_STATES = ['queued', 'running', 'retry_scheduled', 'succeeded', 'dead'] as const
@@ -67,14 +68,35 @@ export function taskTypeOf(jobName: string): string | null {
   return jobName.startsWith(JOB_PREFIX) ? jobName.slice(JOB_PREFIX.length) : null
 }
 
-export function toTask(run: Run, maxAttempts: number): Task {
+/** What a task is made from, as the storage or as the public entry has it. */
+type TaskRun = Pick<
+  Run,
+  | 'id'
+  | 'jobName'
+  | 'status'
+  | 'waitingFor'
+  | 'attempt'
+  | 'attemptBase'
+  | 'crashCount'
+  | 'cancelRequestedAt'
+  | 'availableAt'
+  | 'error'
+  | 'errorDetail'
+  | 'priority'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'startedAt'
+  | 'finishedAt'
+>
+
+export function toTask(run: TaskRun, payload: unknown, maxAttempts: number): Task {
   const state = stateOf(run)
   const isWaiting = state === 'queued' || state === 'retry_scheduled'
   const isDelayed = state === 'queued' && run.availableAt !== run.createdAt
   return {
     id: run.id,
     type: taskTypeOf(run.jobName) ?? run.jobName,
-    payload: run.payload,
+    payload,
     state,
     // One that has no attempt left is claimed once more, to be dead.
     attempts: Math.min(attemptsOf(run), maxAttempts),
@@ -90,22 +112,29 @@ export function toTask(run: Run, maxAttempts: number): Task {
 }
 
 /** For what ended, or is tried again, without an error of the handler. */
-function silentErrorOf({ status, crashCount }: Run, isWaiting: boolean): string | null {
+function silentErrorOf({ status, crashCount }: TaskRun, isWaiting: boolean): string | null {
   if (status === 'cancelled') return CANCELLED
   return isWaiting && crashCount > 0 ? 'Its worker was lost.' : null
 }
 
-function stateOf({ status, waitingFor }: Run): TaskState {
-  const waitsForRetry = waitingFor?.kind === 'retry'
-  const fits = (state: TaskState) => {
-    const filter = RUNS_OF_STATE[state]
-    return filter.status.includes(status) && (filter.waitsForRetry ?? waitsForRetry) === waitsForRetry
-  }
-  return TASK_STATES.find(fits) ?? 'queued'
+function stateOf({ status, waitingFor }: TaskRun): TaskState {
+  return status === 'pending' && waitingFor?.kind === 'retry' ? 'retry_scheduled' : STATE_OF[status]
+}
+
+/** Of what does not wait for a retry. */
+const STATE_OF: Readonly<Record<RunStatus, TaskState>> = {
+  pending: 'queued',
+  assigned: 'queued',
+  orphaned: 'queued',
+  running: 'running',
+  completed: 'succeeded',
+  failed: 'dead',
+  timed_out: 'dead',
+  cancelled: 'dead',
 }
 
 /** Executions that an error or the end of their worker ended, and the one that is, or was, going on. */
-function attemptsOf(run: Run): number {
+function attemptsOf(run: TaskRun): number {
   const ended = run.attempt - run.attemptBase - 1 + run.crashCount
   const wasExecuted = EXECUTED.includes(run.status) || run.cancelRequestedAt !== null
   const isOfCurrent = wasExecuted && !isCrashLimit(run)
@@ -113,7 +142,7 @@ function attemptsOf(run: Run): number {
 }
 
 /** Then nobody executed it any more; a handler's own error may have that code, but not that name as well. */
-function isCrashLimit({ errorDetail }: Run): boolean {
+function isCrashLimit({ errorDetail }: TaskRun): boolean {
   return errorDetail?.name === 'CrashLimitError' && errorDetail.code === 'crash_limit'
 }
 

@@ -1,25 +1,25 @@
 import {
+  type Clock,
   ConflictError,
   InvalidOptionError,
   NotFoundError,
-  refuseUnknownOptions,
-  type Clock,
-  type Durably,
   type OptionNames,
-  type Run,
-  type RunFilter,
-  type StatusCounts,
-} from '../index'
+  refuseUnknownOptions,
+} from '../base'
+import type { RunFilter } from '../client'
+import type { Durably } from '../instance'
+import type { Run } from '../job'
+import type { StatusCounts } from '../port'
 import type { Handlers } from './handlers'
 import {
   ENDED_RUNS,
   ENDED_TASK_STATES,
-  RUNS_OF_STATE,
-  TASK_STATES,
-  taskTypeOf,
   type EndedTaskState,
+  RUNS_OF_STATE,
   type Task,
+  TASK_STATES,
   type TaskState,
+  taskTypeOf,
 } from './task'
 
 /** Which tasks `list()` returns. */

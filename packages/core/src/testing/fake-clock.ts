@@ -1,4 +1,4 @@
-import type { Clock } from '../environment'
+import type { Clock } from '../base'
 
 /** A clock that stands still until a test moves it. */
 export interface FakeClock extends Clock {

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { LONG_PATIENCE_MS } from '../../../../test/pace'
-import { LIFECYCLE, type TransitionName } from '../lifecycle'
+import { LIFECYCLE, type TransitionName } from '../port/lifecycle'
 import { createMemoryStorage, createMemoryStorageWith } from '../memory/memory-storage'
 import { CORPUS } from './simulation/corpus'
-import { describeFailure, explore, seedsUntilFound, type Exploration } from './simulation/explore'
+import { describeFailure, type Exploration, explore, seedsUntilFound } from './simulation/explore'
 import { coverageTable, SIMULATED_TRANSITIONS, STRUCK_TRANSITIONS } from './simulation/faults'
 import { guardMutants, NOT_SIMULATED } from './simulation/guard-mutants'
 import { SEEDS_THAT_FIND } from './simulation/seeds-that-find'
 import { simulate, type SimulateOptions } from './simulation/simulate'
 import { ENGINE_MUTANTS, STORAGE_MUTANTS } from './simulation/storage-mutants'
+import { LONG_PATIENCE_MS } from '../../../../test/pace'
 
 interface TestProcess {
   readonly env: Readonly<Record<string, string | undefined>>

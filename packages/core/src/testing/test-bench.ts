@@ -1,14 +1,11 @@
-import type { JobContext } from '../context'
-import { createDurably, type Durably } from '../durably'
-import { StorageError } from '../errors'
-import { EVENT_TYPES, type DurablyEvent, type EventType } from '../events'
-import type { JobHandle } from '../job-handle'
-import { createMemoryStorage, type MemoryStorage } from '../memory/memory-storage'
-import type { DurablyOptions } from '../options'
-import { toRun, type Run } from '../run'
-import type { StandardSchema } from '../schema'
-import type { Storage } from '../storage'
-import { createFakeClock, settled, type FakeClock } from './fake-clock'
+import { type DurablyEvent, EVENT_TYPES, type EventType, type JobContext, type Run, toRun } from '../job'
+import { createDurably, type Durably } from '../instance'
+import { type StandardSchema, StorageError } from '../base'
+import type { JobHandle } from '../client'
+import { createMemoryStorage, type MemoryStorage } from '../memory'
+import type { DurablyOptions } from '../engine'
+import type { Storage } from '../port'
+import { createFakeClock, type FakeClock, settled } from './fake-clock'
 
 /** Instances on one memory storage and one clock that stands still. */
 export interface Bench {

@@ -1,22 +1,32 @@
-import { isDeclaration } from '../declare-job'
-import type { Durably, Handles, JobRecord } from '../durably'
-import { InvalidOptionError, NotFoundError, TimeoutError } from '../errors'
-import { EVENT_TYPES, type DurablyEvent } from '../events'
-import { TRIGGER_AND_WAIT_OPTIONS, type JobHandle, type RunOutput } from '../job-handle'
-import { refuseUnknownOptions, type OptionNames } from '../known-options'
-import { isEnded, type EndedStatus } from '../lifecycle'
-import { createMemoryStorage } from '../memory/memory-storage'
-import type { DurablyOptions } from '../options'
-import type { Plugin, StepInfo } from '../plugin'
-import type { Run, Step } from '../run'
-import type { Log } from '../runs'
-import type { StoredEvent } from '../stored-event'
-import { refuseBadWait, WAIT_OPTIONS, type WaitOptions } from '../waits'
-import { AwaitedSignals } from './jobs/awaited-signals'
-import { StubbedSteps, type StepStubs } from './jobs/step-stubs'
-import { createTestProcess, type TestProcess } from './jobs/test-process'
+import { type DurablyEvent, EVENT_TYPES, isDeclaration, type Run, type Step, type StoredEvent } from '../job'
+import type { Durably, Handles, JobRecord, Plugin } from '../instance'
+import {
+  type EndedStatus,
+  InvalidOptionError,
+  isEnded,
+  NotFoundError,
+  type OptionNames,
+  refuseUnknownOptions,
+  requireDuration,
+  requireInteger,
+  TimeoutError,
+} from '../base'
+import type { DurablyOptions, StepInfo } from '../engine'
+import {
+  type JobHandle,
+  type Log,
+  refuseBadWait,
+  type RunOutput,
+  TRIGGER_AND_WAIT_OPTIONS,
+  WAIT_OPTIONS,
+  type WaitOptions,
+} from '../client'
+import { createMemoryStorage } from '../memory'
 import type { FakeClock } from './fake-clock'
-import { createTestClock, TimeMachine, type Goal } from './jobs/time-machine'
+import { AwaitedSignals } from './jobs/awaited-signals'
+import { type StepStubs, StubbedSteps } from './jobs/step-stubs'
+import { createTestProcess, type TestProcess } from './jobs/test-process'
+import { createTestClock, type Goal, TimeMachine } from './jobs/time-machine'
 
 /** What `createTestDurably` takes. */
 export interface TestDurablyOptions<TJobs extends JobRecord>
@@ -132,12 +142,8 @@ function requireOptions(options: TestDurablyOptions<JobRecord>): void {
     throw new InvalidOptionError('createTestDurably() needs jobs made by defineJob(), as in { jobs: { order } }.')
   }
   if (!Array.isArray(plugins)) throw new InvalidOptionError('plugins must be a list.')
-  if (!Number.isSafeInteger(maxJumps) || maxJumps < 1) {
-    throw new InvalidOptionError(`maxJumps must be an integer from 1, not ${String(maxJumps)}.`)
-  }
-  if (!(maxQuietMs > 0 && Number.isFinite(maxQuietMs))) {
-    throw new InvalidOptionError(`maxQuietMs must be more than 0 ms, not ${String(maxQuietMs)}.`)
-  }
+  requireInteger('maxJumps', maxJumps, { from: 1 })
+  requireDuration('maxQuietMs', maxQuietMs)
 }
 
 /** What the parts of a test share. */

@@ -1,4 +1,4 @@
-import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import type {
   JobDeclaration,
   JobRecord,

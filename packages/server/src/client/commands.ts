@@ -1,4 +1,5 @@
-import { encodeValue, type Run, type RunCommands, type RunForks } from '@coji/durably-core'
+import type { Run, RunCommands, RunForks } from '@coji/durably-core'
+import { encodeValue } from '@coji/durably-core/extend'
 import { pathOf } from './reads'
 import type { Transport } from './transport'
 

@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3'
-import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '@coji/durably-core'
+import { InvalidOptionError } from '@coji/durably-core'
+import { type OptionNames, refuseUnknownOptions } from '@coji/durably-core/extend'
 import {
   type CompiledQuery,
   type DatabaseConnection,

@@ -1,4 +1,4 @@
-import type { StorageError, StorageErrorCode } from '@coji/durably-core'
+import type { StorageError, StorageErrorCode } from '@coji/durably-core/storage'
 import type { CompiledQuery, Dialect } from 'kysely'
 
 /** `safe` survives a power cut with every acknowledged commit, `fast` may lose the newest ones. Both survive crashes. */

@@ -1,5 +1,6 @@
 import { type Client, type Config, createClient, type InValue, type ResultSet, type Transaction } from '@libsql/client'
-import { InvalidOptionError, type OptionNames, refuseMisspelledOptions } from '@coji/durably-core'
+import { InvalidOptionError } from '@coji/durably-core'
+import { type OptionNames, refuseMisspelledOptions } from '@coji/durably-core/extend'
 import {
   type CompiledQuery,
   type DatabaseConnection,

@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import { opfsNames } from './opfs-path'
 
 /** Browsers hand space out in pieces that grow with the file, so a write can fail while there is still a little left. */

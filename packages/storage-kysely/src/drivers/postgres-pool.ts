@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import type { CompiledQuery, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { connectionHeld } from '../connection-lock'

@@ -1,4 +1,5 @@
-import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '@coji/durably-core'
+import { InvalidOptionError } from '@coji/durably-core'
+import { type OptionNames, refuseUnknownOptions } from '@coji/durably-core/extend'
 import {
   type CompiledQuery,
   type Kysely,

@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import { CompiledQuery } from 'kysely'
 import type { Durability } from './hooks'
 

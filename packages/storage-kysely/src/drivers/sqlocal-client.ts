@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import type { ClientConfig, ConnectReason } from 'sqlocal'
 import { SQLocalKysely } from 'sqlocal/kysely'
 import { insecureContext, isForMemory, obstacleToOpfs } from './opfs-trouble'

@@ -1,4 +1,4 @@
-import { StorageError } from '@coji/durably-core'
+import { StorageError } from '@coji/durably-core/storage'
 import { isInUse } from './opfs-trouble'
 
 /** SQLite gives a file that another tab holds up after 4.5 s, and says so. */

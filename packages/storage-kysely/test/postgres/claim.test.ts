@@ -1,4 +1,4 @@
-import type { NewRun } from '@coji/durably-core'
+import type { NewRun } from '@coji/durably-core/storage'
 import { expect, it } from 'vitest'
 import { claim, COMPLETE, newCommit, newRun } from '../builders'
 import { useOwnStorage } from './own-storage'

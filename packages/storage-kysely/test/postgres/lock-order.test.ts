@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { RunRecord } from '@coji/durably-core'
+import type { RunRecord } from '@coji/durably-core/storage'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresUrl } from '../../../../test/postgres'

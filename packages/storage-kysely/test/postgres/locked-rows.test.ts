@@ -1,4 +1,4 @@
-import type { RunRecord } from '@coji/durably-core'
+import type { RunRecord } from '@coji/durably-core/storage'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { MigrationError } from '@coji/durably-core'
+import { MigrationError } from '@coji/durably-core/storage'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
 import { scaled } from '../../../../test/scale'

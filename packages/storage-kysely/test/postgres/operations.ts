@@ -6,7 +6,7 @@ import {
   type RunCommand,
   type RunCommit,
   StorageError,
-} from '@coji/durably-core'
+} from '@coji/durably-core/storage'
 import type { KyselyStorage } from '../../src'
 import { newRun, newStep } from '../builders'
 

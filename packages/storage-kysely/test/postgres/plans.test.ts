@@ -1,4 +1,4 @@
-import type { NewRun, RunCommit, RunRecord } from '@coji/durably-core'
+import type { NewRun, RunCommit, RunRecord } from '@coji/durably-core/storage'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'

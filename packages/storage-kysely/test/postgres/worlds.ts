@@ -1,4 +1,4 @@
-import type { NewRun } from '@coji/durably-core'
+import type { NewRun } from '@coji/durably-core/storage'
 import { runCommit } from '@coji/durably-core/testing'
 import type { KyselyStorage } from '../../src'
 import { newRun } from '../builders'

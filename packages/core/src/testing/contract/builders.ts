@@ -1,8 +1,8 @@
-import { monotonicFactory } from 'ulidx'
-import type { EventTemplate, Lease, NewLog, NewRun, Outcome, RunCommit, StatusCounts, StepWrite } from '../../storage'
+import type { EventTemplate, Lease, NewLog, NewRun, Outcome, RunCommit, StatusCounts, StepWrite } from '../../port'
+import { createEnvironment } from '../../base'
 
 /** Strictly growing, so that a later run has a later id. */
-export const newId = monotonicFactory()
+export const newId = createEnvironment().createId
 
 export const LEASE_MS = 60_000
 /** Longer than any test takes. */

@@ -1,4 +1,4 @@
-import type { CommandAnswer } from '../../storage'
+import type { CommandAnswer } from '../../port'
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
 import { newId, newRun, outcomeOf, stepWrite } from './builders'
 import { casesOf } from './contract-case'

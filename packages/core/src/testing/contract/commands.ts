@@ -1,6 +1,6 @@
-import type { RunCommand, RunRecord } from '../../storage'
+import type { RunCommand, RunRecord } from '../../port'
 import { assert, assertEqual, assertMatches } from '../assert'
-import { FAR_MS, OUTCOME_KINDS, newId, newRun, outcomeOf, stepWrite, waitingStep } from './builders'
+import { FAR_MS, newId, newRun, OUTCOME_KINDS, outcomeOf, stepWrite, waitingStep } from './builders'
 import { casesOf } from './contract-case'
 import { assertInstant } from './instants'
 import type { Kit } from './kit'

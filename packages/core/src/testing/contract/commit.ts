@@ -1,6 +1,7 @@
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
-import { LEASE_MS, OUTCOME_KINDS, newLog, newRun, outcomeOf, runCommit, stepWrite } from './builders'
+import { LEASE_MS, newLog, newRun, OUTCOME_KINDS, outcomeOf, runCommit, stepWrite } from './builders'
 import { casesOf } from './contract-case'
+import type { Holder } from './holder'
 import { assertApart } from './instants'
 
 export const COMMIT_CASES = casesOf('required', 'commit', {
@@ -33,6 +34,29 @@ export const COMMIT_CASES = casesOf('required', 'commit', {
 
   'an empty list is nothing to do': async (kit) => {
     assertEqual(await kit.storage.commit([]), [], 'answers')
+  },
+
+  'of many runs that only succeed each ends by its own state': async (kit) => {
+    const ends = async (holders: readonly Holder[]) =>
+      kit.storage.commit(holders.map((holder) => holder.next({ outcome: outcomeOf('complete', { output: null }) })))
+    const parent = await kit.start({ jobName: 'parent' })
+    const plain = [await kit.start(), await kit.start(), await kit.start()] as const
+    const child = await kit.start({ parentRunId: parent.id })
+    const [unwanted, stale] = [await kit.start(), await kit.start()]
+    await kit.storage.command({ kind: 'cancel', runId: unwanted.id, events: { cancelled: [], requested: [] } })
+    await stale.leave('release')
+    const answers = await ends([plain[0], stale, unwanted, plain[1], child, plain[2]])
+    const statuses = answers.map((answer) => (answer.kept ? answer.status : 'lost'))
+    const expected = ['completed', 'lost', 'cancelled', 'completed', 'completed', 'completed']
+    assertEqual(statuses, expected, 'answers')
+    for (const holder of [...plain, child]) {
+      const run = await kit.run(holder.id)
+      assertMatches(run, { status: 'completed', output: null, ownerId: null, leaseUntil: null, commitNo: 1 }, 'the run')
+      assertEqual(run.version, holder.run.version + 1, 'version')
+      assertEqual(run.finishedAt, run.updatedAt, 'finishedAt')
+    }
+    assertMatches(await kit.run(parent.id), { wakes: 1 }, 'the parent')
+    assertMatches(await kit.run(stale.id), { status: 'pending' }, 'the run that was given back')
   },
 
   'many runs are committed as one list, answered in order': async (kit) => {

@@ -1,4 +1,4 @@
-import type { Capability, Storage } from '../../storage'
+import type { Capability, Storage } from '../../port'
 import { Kit } from './kit'
 
 /** A storage under test. `reopen` gives a fresh one on the same data, as after a kill: the old one is not closed. */

@@ -1,4 +1,4 @@
-import type { ConflictError } from '../../errors'
+import type { ConflictError } from '../../base'
 import { assert, assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
 import { FAR_MS, newId, newRun } from './builders'
 import { casesOf } from './contract-case'

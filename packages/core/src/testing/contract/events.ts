@@ -1,6 +1,6 @@
-import type { RunRecord } from '../../storage'
+import type { RunRecord } from '../../port'
 import { assertEqual, assertMatches, itemAt } from '../assert'
-import { OUTCOME_KINDS, newId, newRun, outcomeOf, stepWrite, template } from './builders'
+import { newId, newRun, OUTCOME_KINDS, outcomeOf, stepWrite, template } from './builders'
 import { casesOf } from './contract-case'
 import { assertInstant } from './instants'
 import type { Kit } from './kit'

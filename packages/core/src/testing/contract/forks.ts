@@ -1,4 +1,4 @@
-import type { NewFork, RunRecord } from '../../storage'
+import type { NewFork, RunRecord } from '../../port'
 import { assert, assertEqual, assertMatches } from '../assert'
 import { newId, newRun, stepWrite, template, waitingStep } from './builders'
 import { casesOf } from './contract-case'

@@ -1,7 +1,6 @@
-import type { CommitAnswer, Lease, Outcome, RunCommit, RunRecord } from '../../storage'
+import type { CommitAnswer, Lease, Outcome, RunCommit, RunRecord } from '../../port'
 import { assert, itemAt } from '../assert'
-import { outcomeOf, runCommit } from './builders'
-import type { OutcomeKind } from './builders'
+import { type OutcomeKind, outcomeOf, runCommit } from './builders'
 import type { Kit } from './kit'
 
 type KeptAnswer = Extract<CommitAnswer, { kept: true }>

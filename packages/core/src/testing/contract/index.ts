@@ -1,4 +1,4 @@
-import type { Capability } from '../../storage'
+import type { Capability } from '../../port'
 import { CHILD_CASES } from './children'
 import { CLAIM_CASES } from './claim'
 import { COMMAND_CASES } from './commands'
@@ -28,7 +28,6 @@ import { STEP_CASES } from './steps'
 import { SUSPECT_CASES } from './suspects'
 import { TRANSACTION_CASES } from './transaction'
 import { WATCH_CASES } from './watch'
-
 export type { ContractCase, ContractGroup, ContractStorage, StorageContractSetup } from './contract-case'
 
 /** All that a storage must do, as cases that any test runner can run. */

@@ -1,4 +1,4 @@
-import type { Instant } from '../../storage'
+import type { Instant } from '../../port'
 import { assert } from '../assert'
 
 const FIXED_WIDTH = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/

@@ -1,21 +1,21 @@
-import { SUSPECT_FROM } from '../../crashes'
-import type {
-  ClaimParams,
-  CommandAnswer,
-  EventStorage,
-  JobLimits,
-  LimitedClaim,
-  LimitStorage,
-  LogStorage,
-  NewRun,
-  RecoverParams,
-  RunCommand,
-  RunRecord,
-  SignalStorage,
-  Storage,
-  TransactionStorage,
-  WatchStorage,
-} from '../../storage'
+import {
+  type ClaimParams,
+  type CommandAnswer,
+  type EventStorage,
+  type JobLimits,
+  type LimitedClaim,
+  type LimitStorage,
+  type LogStorage,
+  type NewRun,
+  type RecoverParams,
+  type RunCommand,
+  type RunRecord,
+  type SignalStorage,
+  type Storage,
+  SUSPECT_FROM,
+  type TransactionStorage,
+  type WatchStorage,
+} from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { LEASE_MS, newId, newRun } from './builders'
 import type { ContractStorage } from './contract-case'

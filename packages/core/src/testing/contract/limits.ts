@@ -1,5 +1,4 @@
-import type { Hint, LimitedClaim, RunRecord } from '../../storage'
-import { MOST_STARTS } from '../../storage'
+import { type Hint, type LimitedClaim, MOST_STARTS, type RunRecord } from '../../port'
 import { assert, assertEqual, itemAt } from '../assert'
 import { FAR_MS, newId, newRun } from './builders'
 import { casesOf } from './contract-case'

@@ -1,4 +1,4 @@
-import type { RunCursor, RunQuery, RunRecord } from '../../storage'
+import type { RunCursor, RunQuery, RunRecord } from '../../port'
 import { assert, assertEqual } from '../assert'
 import { newId, newRun } from './builders'
 import { casesOf } from './contract-case'

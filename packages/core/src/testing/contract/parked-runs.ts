@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../storage'
+import type { RunRecord } from '../../port'
 import { assertEqual } from '../assert'
 import { newRun, NO_COUNTS } from './builders'
 import { casesOf } from './contract-case'

@@ -1,4 +1,4 @@
-import type { PurgeParams } from '../../storage'
+import type { PurgeParams } from '../../port'
 import { assertEqual } from '../assert'
 import { FAR_MS, newRun, stepWrite } from './builders'
 import { casesOf } from './contract-case'

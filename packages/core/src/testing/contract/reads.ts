@@ -1,4 +1,4 @@
-import type { RunQuery } from '../../storage'
+import type { RunQuery } from '../../port'
 import { assertEqual, assertMatches } from '../assert'
 import { newId, newRun, NO_COUNTS, stepWrite } from './builders'
 import { casesOf } from './contract-case'

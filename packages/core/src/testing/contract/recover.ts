@@ -1,4 +1,4 @@
-import { crashBackoffMs } from '../../crashes'
+import { crashBackoffMs } from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { OUTCOME_KINDS, stepWrite } from './builders'
 import { casesOf } from './contract-case'

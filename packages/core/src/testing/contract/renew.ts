@@ -1,4 +1,4 @@
-import type { Lease } from '../../storage'
+import type { Lease } from '../../port'
 import { assert, assertEqual, assertMatches } from '../assert'
 import { LEASE_MS, OUTCOME_KINDS } from './builders'
 import { casesOf } from './contract-case'

@@ -2,9 +2,9 @@ import { assert, assertEqual, assertMatches } from '../assert'
 import {
   FAR_MS,
   LEASE_MS,
-  OUTCOME_KINDS,
   newLog,
   newRun,
+  OUTCOME_KINDS,
   outcomeOf,
   stepWrite,
   template,

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../storage'
+import type { RunRecord } from '../../port'
 import { assert, assertEqual, assertMatches } from '../assert'
 import { FAR_MS, outcomeOf, waitingStep } from './builders'
 import { casesOf } from './contract-case'

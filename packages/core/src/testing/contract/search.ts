@@ -1,5 +1,5 @@
-import { RUN_STATUSES, type RunStatus } from '../../lifecycle'
-import type { RunQuery } from '../../storage'
+import { RUN_STATUSES, type RunStatus } from '../../base'
+import type { RunQuery } from '../../port'
 import { assert, assertEqual, assertMatches } from '../assert'
 import { FAR_MS, newRun, NO_COUNTS, waitingStep } from './builders'
 import { casesOf } from './contract-case'

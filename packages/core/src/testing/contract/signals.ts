@@ -1,4 +1,4 @@
-import type { NewSignal, SignalAnswer } from '../../storage'
+import type { NewSignal, SignalAnswer } from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { newId, outcomeOf, stepWrite, template, waitingStep } from './builders'
 import { casesOf } from './contract-case'

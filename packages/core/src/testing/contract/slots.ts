@@ -1,5 +1,5 @@
 import { assert, assertEqual, assertMatches } from '../assert'
-import { FAR_MS, OUTCOME_KINDS, newRun, outcomeOf, waitingStep } from './builders'
+import { FAR_MS, newRun, OUTCOME_KINDS, outcomeOf, waitingStep } from './builders'
 import { casesOf } from './contract-case'
 
 const KEYED = { concurrencyKey: 'key', jobName: 'job' } as const

@@ -1,9 +1,7 @@
-import type { RunCommit } from '../../storage'
+import type { RunCommit } from '../../port'
 import { assertEqual } from '../assert'
-import { OUTCOME_KINDS, newLog, outcomeOf, stepWrite, template } from './builders'
-import type { OutcomeKind } from './builders'
-import { casesOf } from './contract-case'
-import type { ContractCase } from './contract-case'
+import { newLog, OUTCOME_KINDS, type OutcomeKind, outcomeOf, stepWrite, template } from './builders'
+import { casesOf, type ContractCase } from './contract-case'
 import type { Holder } from './holder'
 import type { Kit } from './kit'
 

@@ -1,5 +1,4 @@
-import { SUSPECT_FROM } from '../../crashes'
-import type { RunRecord } from '../../storage'
+import { type RunRecord, SUSPECT_FROM } from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { newRun } from './builders'
 import { casesOf } from './contract-case'

@@ -1,4 +1,4 @@
-import type { Hint } from '../../storage'
+import type { Hint } from '../../port'
 import { assert, assertEqual } from '../assert'
 import { newId, stepWrite } from './builders'
 import { casesOf } from './contract-case'

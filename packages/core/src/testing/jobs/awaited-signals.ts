@@ -1,6 +1,6 @@
-import type { Durably } from '../../durably'
-import { isEnded } from '../../lifecycle'
-import type { Storage } from '../../storage'
+import type { Durably } from '../../instance'
+import { isEnded } from '../../base'
+import type { Storage } from '../../port'
 import { NeverWaitsError } from './errors'
 
 interface AwaitedSignal {

@@ -1,4 +1,4 @@
-import { DurablyError } from '../../errors'
+import { DurablyError } from '../../base'
 
 /** Nothing that a test does brings the run to its end. The message says what it waits for: send that, or stub the step. */
 export class NeverEndsError extends DurablyError {

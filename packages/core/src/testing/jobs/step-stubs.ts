@@ -1,5 +1,6 @@
-import { InvalidOptionError } from '../../errors'
-import type { Plugin, StepInfo } from '../../plugin'
+import { InvalidOptionError } from '../../base'
+import type { StepInfo } from '../../engine'
+import type { Plugin } from '../../instance'
 import { UnusedStubError } from './errors'
 
 /** What runs instead of the body of a step; `original` runs the body after all. */

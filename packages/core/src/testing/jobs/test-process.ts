@@ -1,10 +1,8 @@
-import { createDurably, type Durably, type Handles, type JobRecord } from '../../durably'
-import type { Clock } from '../../environment'
-import { InvalidOptionError } from '../../errors'
-import type { MemoryStorage } from '../../memory/memory-storage'
-import type { DurablyOptions } from '../../options'
-import type { Plugin } from '../../plugin'
-import type { Storage, TransactionStorage } from '../../storage'
+import type { Storage, TransactionStorage } from '../../port'
+import { createDurably, type Durably, type Handles, type JobRecord, type Plugin } from '../../instance'
+import { type Clock, InvalidOptionError } from '../../base'
+import type { MemoryStorage } from '../../memory'
+import type { DurablyOptions } from '../../engine'
 
 export interface TestProcessParams<TJobs extends JobRecord> {
   readonly jobs: TJobs

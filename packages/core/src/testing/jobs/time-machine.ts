@@ -1,7 +1,6 @@
-import { systemClock } from '../../environment'
-import { onRejection } from '../../guarded'
-import type { DrainResult } from '../../drain'
-import { createFakeClock, settled, type FakeClock } from '../fake-clock'
+import { onRejection, systemClock } from '../../base'
+import type { DrainResult } from '../../worker'
+import { createFakeClock, type FakeClock, settled } from '../fake-clock'
 import { NeverEndsError } from './errors'
 
 /** Many times as fast as `settled`, where the platform has it. */

@@ -1,5 +1,5 @@
-import { DurablyError } from '../../errors'
-import type { TriggerOptions } from '../../trigger'
+import { DurablyError } from '../../base'
+import type { TriggerOptions } from '../../job'
 import type { Fleet } from './fleet'
 import type { Model } from './model'
 import { waitingRows } from './model-run'
@@ -8,8 +8,8 @@ import { makeScript, SIGNALS } from './script-maker'
 import { isOutputOf } from './script-outcome'
 import type { Script } from './scripts'
 import { EVERY_JOB, type JobName, type SimProcess } from './sim-process'
-import { must } from './violation'
 import type { Trace } from './trace'
+import { must } from './violation'
 import type { World } from './world'
 
 export interface CallersParams {

@@ -1,4 +1,4 @@
-import { noteAll, type Coverage } from './faults'
+import { type Coverage, noteAll } from './faults'
 import { simulate, type SimulateOptions } from './simulate'
 
 /** A seed that broke a rule. */

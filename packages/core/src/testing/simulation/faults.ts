@@ -1,4 +1,4 @@
-import type { TransitionName } from '../../lifecycle'
+import type { TransitionName } from '../../port'
 
 /** What can go wrong around one call of the storage. */
 export const FAULTS = [

@@ -1,4 +1,4 @@
-import type { Storage } from '../../storage'
+import type { Storage } from '../../port'
 import { createRandom } from './random'
 
 /** Scripts wait for few children, for which an engine lets nobody rest. In some seeds everybody does, for so long. */

@@ -1,4 +1,4 @@
-import { LIFECYCLE, type Guard, type Lifecycle, type TransitionName } from '../../lifecycle'
+import { type Guard, LIFECYCLE, type Lifecycle, type TransitionName } from '../../port'
 import { SIMULATED_TRANSITIONS, STRUCK_TRANSITIONS } from './faults'
 
 /** The table of transitions with one guard taken away. */

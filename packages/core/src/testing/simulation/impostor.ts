@@ -1,7 +1,7 @@
-import type { Lease, Outcome, RunCommit, Storage } from '../../storage'
+import type { Lease, Outcome, RunCommit, Storage } from '../../port'
 import type { Model } from './model'
-import type { Witness } from './witness'
 import type { Wire } from './wire'
+import type { Witness } from './witness'
 import type { World } from './world'
 
 export interface ImpostorParams {

@@ -1,4 +1,4 @@
-import type { RunCommit, StepWrite } from '../../storage'
+import type { RunCommit, StepWrite } from '../../port'
 import { scriptOf } from './judge'
 import { boundOf, isRightDelay } from './judge-retries'
 import type { Model } from './model'

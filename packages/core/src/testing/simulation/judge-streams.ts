@@ -1,7 +1,7 @@
-import type { EventTemplate, Lease, RunCommit, Storage } from '../../storage'
-import { bodyFails, callsOf, joined, sayingsOf, type ScriptStream } from './scripts'
+import type { EventTemplate, Lease, RunCommit, Storage } from '../../port'
 import { scriptOf } from './judge'
 import { historyOf, type ModelRun, type Tale } from './model-run'
+import { bodyFails, callsOf, joined, sayingsOf, type ScriptStream } from './scripts'
 import { must, mustEqual } from './violation'
 
 /** A body of a stream that was begun. */

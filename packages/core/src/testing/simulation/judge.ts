@@ -1,9 +1,8 @@
-import type { Outcome } from '../../storage'
-import type { ModelRun } from './model-run'
-import { historyOf } from './model-run'
+import type { Outcome } from '../../port'
 import { boundOf, isRightDelay } from './judge-retries'
-import type { BodyStart } from './scripted-bodies'
+import { historyOf, type ModelRun } from './model-run'
 import { type FateOf, isOutputOf, outcomeOf, REFUSED_OUTPUT } from './script-outcome'
+import type { BodyStart } from './scripted-bodies'
 import { branchesOf, callsOf, callsOfBranch, failureOf, JOB_POLICIES, RETRY_AFTER_MS, type Script } from './scripts'
 import { must } from './violation'
 

@@ -1,4 +1,4 @@
-import type { ClaimParams, CommitAnswer, RunCommit, RunRecord } from '../../storage'
+import type { ClaimParams, CommitAnswer, RunCommit, RunRecord } from '../../port'
 import { childrenOf } from './model-queries'
 import type { ModelRun } from './model-run'
 import { mustEqual } from './violation'

@@ -1,4 +1,4 @@
-import type { RunRecord } from '../../storage'
+import type { RunRecord } from '../../port'
 import type { ModelRun } from './model-run'
 import { must } from './violation'
 

@@ -1,5 +1,5 @@
-import { RUN_STATUSES } from '../../lifecycle'
-import type { ClaimParams, CountQuery, NewRun, PurgeParams, RunCommit, RunRecord, StatusCounts } from '../../storage'
+import type { ClaimParams, CountQuery, NewRun, PurgeParams, RunCommit, RunRecord, StatusCounts } from '../../port'
+import { RUN_STATUSES } from '../../base'
 import { type ModelRun, waitingRows } from './model-run'
 import { must } from './violation'
 

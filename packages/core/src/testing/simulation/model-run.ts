@@ -1,5 +1,5 @@
-import type { RunStatus } from '../../lifecycle'
-import type { EventTemplate, Json, Lease, NewRun, StepRecord, StepWrite } from '../../storage'
+import type { EventTemplate, Lease, NewRun, StepRecord, StepWrite } from '../../port'
+import type { Json, RunStatus } from '../../base'
 
 /** A signal that no step has used up. */
 export interface UnreadSignal {

@@ -1,6 +1,6 @@
-import type { Outcome } from '../../storage'
+import type { Outcome } from '../../port'
 import { earliest, ENDED } from './model-queries'
-import { waitingRows, type ModelRun } from './model-run'
+import { type ModelRun, waitingRows } from './model-run'
 import { must } from './violation'
 
 interface Suspending {

@@ -1,4 +1,4 @@
-import type { RunCommit, StepWrite } from '../../storage'
+import type { RunCommit, StepWrite } from '../../port'
 import { type ModelRun, type ModelStep, textsOf, waitingRows } from './model-run'
 import { must } from './violation'
 

@@ -15,12 +15,9 @@ import type {
   RunRecord,
   SignalAnswer,
   StepWrite,
-} from '../../storage'
-import { type Ending, type ModelRun, newModelRun, textsOf, waitingRows } from './model-run'
-import { applyContents, beginAnew, writeStep } from './model-writes'
-import { awaitAlso, mustNotRest, suspendedUntil, wakeByChild, wakeBySignal } from './model-wakes'
-import { dueAfterLoss, lossOf, ownersOfSuspects } from './model-losses'
+} from '../../port'
 import { checkAnswer, checkRepeated, checkRepeatedClaim } from './model-answers'
+import { dueAfterLoss, lossOf, ownersOfSuspects } from './model-losses'
 import {
   claimableAt,
   earliest,
@@ -32,6 +29,9 @@ import {
   purgeable,
   whyNot,
 } from './model-queries'
+import { type Ending, type ModelRun, newModelRun, textsOf, waitingRows } from './model-run'
+import { awaitAlso, mustNotRest, suspendedUntil, wakeByChild, wakeBySignal } from './model-wakes'
+import { applyContents, beginAnew, writeStep } from './model-writes'
 import { must, mustEqual, Violation } from './violation'
 
 const ENDS = { complete: 'completed', fail: 'failed', timeOut: 'timed_out', cancelled: 'cancelled' } as const

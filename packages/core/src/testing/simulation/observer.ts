@@ -1,4 +1,4 @@
-import type { RunRecord, Storage } from '../../storage'
+import type { RunRecord, Storage } from '../../port'
 import type { Model } from './model'
 import { instant, type ModelRun, stepText, textsOf } from './model-run'
 import { must, mustEqual } from './violation'

@@ -1,4 +1,4 @@
-import { FAULTS, type Fault } from './faults'
+import { type Fault, FAULTS } from './faults'
 import type { Random } from './random'
 
 /** How one seed is played. Each seed leaves out some faults and prefers others: that reaches further than the average. */

@@ -1,15 +1,15 @@
 import type { Random } from './random'
-import type {
-  Script,
-  ScriptAction,
-  ScriptBranch,
-  ScriptChunk,
-  ScriptPolicy,
-  ScriptStep,
-  ScriptStream,
-  ScriptTransaction,
+import {
+  type Script,
+  type ScriptAction,
+  type ScriptBranch,
+  type ScriptChunk,
+  SCRIPTED_JOBS,
+  type ScriptPolicy,
+  type ScriptStep,
+  type ScriptStream,
+  type ScriptTransaction,
 } from './scripts'
-import { SCRIPTED_JOBS } from './scripts'
 
 export const SIGNALS = ['go', 'stop'] as const
 

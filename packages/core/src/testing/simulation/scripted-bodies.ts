@@ -1,9 +1,5 @@
-import type { JobContext } from '../../context'
-import type { Clock } from '../../environment'
-import { PermanentError, RetryAfterError } from '../../errors'
-import type { StreamEmit, StreamTools } from '../../step-stream'
-import type { StepTools } from '../../step-tools'
-import type { TransactionTools } from '../../step-transaction'
+import type { JobContext, StepTools, StreamEmit, StreamTools, TransactionTools } from '../../job'
+import { type Clock, PermanentError, RetryAfterError } from '../../base'
 import {
   bodyFails,
   failureOf,

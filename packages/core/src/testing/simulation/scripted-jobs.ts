@@ -1,10 +1,14 @@
-import type { JobContext } from '../../context'
-import { defineJob } from '../../define-job'
-import type { StandardSchema } from '../../schema'
-import type { StreamEmit, StreamTools } from '../../step-stream'
-import type { StepTools } from '../../step-tools'
-import type { TransactionTools } from '../../step-transaction'
-import type { JobRef } from '../../step-trigger'
+import {
+  defineJob,
+  type JobContext,
+  type JobRef,
+  type StepTools,
+  type StreamEmit,
+  type StreamTools,
+  type TransactionTools,
+} from '../../job'
+import type { StandardSchema } from '../../base'
+import { caughtText, LOST_OUTCOME, REFUSED_OUTPUT, type ScriptOutput, type ScriptResult, SLEPT } from './script-outcome'
 import {
   type BodyPlayer,
   playBody,
@@ -12,7 +16,6 @@ import {
   playTransactionBody,
   type ScriptedJobsOptions,
 } from './scripted-bodies'
-import { caughtText, LOST_OUTCOME, REFUSED_OUTPUT, SLEPT, type ScriptOutput, type ScriptResult } from './script-outcome'
 import {
   JOB_POLICIES,
   type Script,

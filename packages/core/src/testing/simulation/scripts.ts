@@ -1,5 +1,4 @@
-import type { RetryPolicy } from '../../retry'
-import type { ChildOptions } from '../../step-trigger'
+import type { ChildOptions, RetryPolicy } from '../../job'
 
 /** One step of a script. Without anything else it succeeds at once with its value. */
 export interface ScriptStep {

@@ -1,4 +1,4 @@
-import type { RunCommand, Storage } from '../../storage'
+import type { RunCommand, Storage } from '../../port'
 import type { Model } from './model'
 import type { Wire } from './wire'
 import type { World } from './world'

@@ -1,4 +1,4 @@
-import type { CommitAnswer, Lease, RunCommit, RunRecord, Storage } from '../../storage'
+import type { CommitAnswer, Lease, RunCommit, RunRecord, Storage } from '../../port'
 import { STREAM_ENGINE_MUTANTS } from './stream-mutants'
 import { TRANSACTION_ENGINE_MUTANTS } from './transaction-mutants'
 import { WAITING_ENGINE_MUTANTS, WAITING_STORAGE_MUTANTS } from './waiting-mutants'

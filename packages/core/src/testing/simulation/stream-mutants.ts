@@ -1,4 +1,4 @@
-import type { EventTemplate, RunCommit, StepRecord, Storage } from '../../storage'
+import type { EventTemplate, RunCommit, StepRecord, Storage } from '../../port'
 
 type Mutant = (storage: Storage) => Storage
 

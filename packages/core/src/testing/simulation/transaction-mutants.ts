@@ -1,4 +1,4 @@
-import type { RunCommit, Storage } from '../../storage'
+import type { RunCommit, Storage } from '../../port'
 
 type Mutant = (storage: Storage) => Storage
 

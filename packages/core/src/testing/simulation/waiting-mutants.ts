@@ -1,4 +1,4 @@
-import type { NewRun, Outcome, RunCommit, RunRecord, SignalStorage, StepRecord, Storage } from '../../storage'
+import type { NewRun, Outcome, RunCommit, RunRecord, SignalStorage, StepRecord, Storage } from '../../port'
 
 type Mutant = (storage: Storage) => Storage
 

@@ -1,12 +1,12 @@
-import { StorageError } from '../../errors'
-import type { Storage } from '../../storage'
+import { StorageError } from '../../base'
+import type { Storage } from '../../port'
 import {
-  IDLE_TROUBLE_CHANCE,
-  noteHits,
-  TROUBLE_CHANCE,
   type Coverage,
   type Fault,
+  IDLE_TROUBLE_CHANCE,
+  noteHits,
   type SimulatedTransition,
+  TROUBLE_CHANCE,
 } from './faults'
 import type { Model } from './model'
 import { observe } from './observer'

@@ -1,5 +1,5 @@
-import { RUN_STATUSES } from '../../lifecycle'
-import type { Lease, RunCommand, RunCommit, SignalStorage, Storage, TransactionStorage } from '../../storage'
+import type { Lease, RunCommand, RunCommit, SignalStorage, Storage, TransactionStorage } from '../../port'
+import { RUN_STATUSES } from '../../base'
 import { type SimulatedTransition, TRANSACTION_TROUBLE_CHANCE } from './faults'
 import type { Model } from './model'
 import { countsOf } from './model-queries'

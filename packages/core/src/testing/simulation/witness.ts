@@ -7,11 +7,11 @@ import type {
   RenewAnswer,
   RunCommit,
   RunRecord,
-} from '../../storage'
-import type { Model } from './model'
+} from '../../port'
 import { judgeOutcome, judgeStart } from './judge'
 import { judgeRows } from './judge-rows'
 import { judgeStreams, type StreamTry } from './judge-streams'
+import type { Model } from './model'
 import type { BodyStart } from './scripted-bodies'
 import { must, mustEqual, Violation } from './violation'
 

@@ -1,7 +1,6 @@
-import type { Guard, TransitionName } from '../../lifecycle'
+import type { Guard, PurgeParams, RunCommit, RunRecord, Storage, TransitionName } from '../../port'
 import { createMemoryStorage, createMemoryStorageWith } from '../../memory/memory-storage'
 import type { Task, TaskEventType, TaskQueue } from '../../queue/index'
-import type { PurgeParams, RunCommit, RunRecord, Storage } from '../../storage'
 import { guardMutants } from '../simulation/guard-mutants'
 import type { TaskKind } from './task-kinds'
 import type { BrokenRule, TaskMutant } from './task-mutant'

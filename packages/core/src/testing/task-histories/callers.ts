@@ -1,4 +1,4 @@
-import { DurablyError } from '../../errors'
+import { DurablyError } from '../../base'
 import type { EnqueueItem } from '../../queue/index'
 import type { Random } from '../simulation/random'
 import { must, mustEqual } from '../simulation/violation'

@@ -1,7 +1,7 @@
 import type { TaskContext } from '../../queue/index'
-import type { Clock } from '../../environment'
+import type { Clock } from '../../base'
 import type { Random } from '../simulation/random'
-import { toThrown, type Failure } from './task-kinds'
+import { type Failure, toThrown } from './task-kinds'
 
 /** What a handler does in one attempt. */
 export interface Deed {

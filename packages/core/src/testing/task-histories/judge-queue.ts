@@ -1,4 +1,4 @@
-import { TASK_STATES, type EndedTaskState, type Task, type TaskQueue, type TaskState } from '../../queue/index'
+import { type EndedTaskState, type Task, TASK_STATES, type TaskQueue, type TaskState } from '../../queue/index'
 import { must, mustEqual } from '../simulation/violation'
 import { attemptsOf, type BookedTask, type Ledger } from './ledger'
 import type { QueueProcess, QueueSettings } from './queue-process'

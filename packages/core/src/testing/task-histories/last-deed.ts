@@ -1,5 +1,5 @@
-import type { CommitAnswer, Outcome, RunCommit, RunRecord } from '../../storage'
 import type { TaskEvent, TaskEventType } from '../../queue/index'
+import type { CommitAnswer, Outcome, RunCommit, RunRecord } from '../../port'
 import type { BookedTask, Ledger } from './ledger'
 import type { Done } from './mortal-storage'
 import type { QueueProcess } from './queue-process'

@@ -1,4 +1,4 @@
-import type { RunCommit, Storage } from '../../storage'
+import type { RunCommit, Storage } from '../../port'
 import { createMortal as createKillable } from '../test-bench'
 
 /** Which call to come is the last one of a process, and whether it still arrives. */

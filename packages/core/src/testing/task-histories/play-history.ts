@@ -1,5 +1,5 @@
-import { createMemoryStorage } from '../../memory/memory-storage'
-import type { Storage } from '../../storage'
+import { createMemoryStorage } from '../../memory'
+import type { Storage } from '../../port'
 import { createFakeClock, type FakeClock } from '../fake-clock'
 import { createRandom, type Random } from '../simulation/random'
 import { must, Violation } from '../simulation/violation'

@@ -1,6 +1,6 @@
-import type { Clock } from '../../environment'
-import type { RunCommit, Storage } from '../../storage'
+import type { Clock } from '../../base'
 import { createTaskQueue, type EndedTaskState, type TaskQueue } from '../../queue/index'
+import type { RunCommit, Storage } from '../../port'
 import { createMortal, type Done, type LastCall } from './mortal-storage'
 
 /** A queue object, and all that its process does for it. */

@@ -1,4 +1,5 @@
-import { PermanentError, RetryAfterError, type RetryPolicy } from '../../index'
+import { PermanentError, RetryAfterError } from '../../base'
+import type { RetryPolicy } from '../../job'
 import type { TaskOptions } from '../../queue/index'
 import type { Random } from '../simulation/random'
 

@@ -1,5 +1,5 @@
 import type { TaskQueue } from '../../queue/index'
-import type { Storage } from '../../storage'
+import type { Storage } from '../../port'
 import type { TaskKind } from './task-kinds'
 
 /** A fault that histories should find. */

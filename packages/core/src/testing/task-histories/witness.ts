@@ -4,7 +4,7 @@ import type { Settled } from './deed'
 import { judgeStart } from './judge-start'
 import type { BookedTask, Execution, Ledger } from './ledger'
 import type { QueueProcess, QueueSettings } from './queue-process'
-import { backoffAfter, timeoutOf, type Failure, type TaskKind } from './task-kinds'
+import { backoffAfter, type Failure, type TaskKind, timeoutOf } from './task-kinds'
 
 export interface WitnessParams {
   readonly ledger: Ledger

@@ -1,4 +1,5 @@
-import { createDurably, createKyselyStorage, type RunCommit, type Storage } from '../../../src/index'
+import { createDurably, createKyselyStorage, type Storage } from '../../../src/index'
+import type { RunCommit } from '../../../src/storage'
 import { withLogPersistence } from '../../../src/plugins'
 import { connect, type DriverName } from './drivers'
 import { followUp, type LateWrite, lateWrite } from './late-writes'

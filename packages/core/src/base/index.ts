@@ -1,0 +1,60 @@
+export { createBreath } from './breath'
+export { describeError, describeFailure, errorFrom } from './describe-error'
+export type { ErrorDetail } from './durably-error'
+export {
+  type Clock,
+  createEnvironment,
+  type Environment,
+  LONGEST_DELAY_MS,
+  systemClock,
+  toInstant,
+  turnOf,
+} from './environment'
+export { brandOf } from './error-brand'
+export {
+  CancelledError,
+  CapabilityMissingError,
+  ClosedError,
+  ConflictError,
+  CrashLimitError,
+  DuplicateJobError,
+  DuplicateStepError,
+  DurablyError,
+  type EndedBadly,
+  HistoryRequiredError,
+  InterruptedError,
+  ExecutionAbortedError,
+  type InterruptionReason,
+  InvalidOptionError,
+  isRejection,
+  MigrationError,
+  NestedStepError,
+  NotFoundError,
+  NotMigratedError,
+  ParkedError,
+  PayloadTooLargeError,
+  PermanentError,
+  RetryAfterError,
+  RunFailedError,
+  SchemaTooNewError,
+  SerializationError,
+  StepError,
+  StorageError,
+  type StorageErrorCode,
+  TimeoutError,
+  UnknownOutcomeError,
+  ValidationError,
+  type ValidationIssue,
+} from './errors'
+export { guarded, handled, onRejection } from './guarded'
+export { isSameJson, type Json } from './json'
+export { type KnownOptions, type OptionNames, refuseMisspelledOptions, refuseUnknownOptions } from './known-options'
+export { toLogData, toLogText } from './logging'
+export { refuseBadDuration, refuseBadKey, refuseBadText, requireDuration, requireInteger } from './option-values'
+export { createPatience } from './patience'
+export { builtin } from './platform'
+export { createReporter, type Logger } from './reporter'
+export { ENDED_STATUSES, type EndedStatus, isEnded, RUN_STATUSES, type RunStatus } from './run-status'
+export { parseNow, parseWith, type SchemaIssue, type SchemaResult, type StandardSchema } from './schema'
+export { inTime, inTimeWithSignal, pause } from './time-limit'
+export { decodeValue, encodeValue, MAX_VALUE_BYTES, utf8Length } from './values'

@@ -1,0 +1,245 @@
+import {
+  ConflictError,
+  describeError,
+  encodeValue,
+  ENDED_STATUSES,
+  type EndedStatus,
+  InvalidOptionError,
+  NotFoundError,
+  type OptionNames,
+  ParkedError,
+  refuseBadKey,
+  refuseBadText,
+  refuseUnknownOptions,
+  requireInteger,
+} from '../base'
+import { type Engine, recorded } from '../engine'
+import { type EventInput, type Run, toRun } from '../job'
+import { capability, LIFECYCLE, type PurgeParams, type RunCommand, type RunRecord } from '../port'
+import { listOf } from './runs'
+
+/** Which ended runs `purge()` removes: those that meet every condition. */
+export interface PurgeOptions {
+  /** Ended longer ago than this many milliseconds, or before this instant. */
+  readonly olderThan?: number | Date | undefined
+  /** Ended so only. Default: all that have ended. */
+  readonly status?: EndedStatus | readonly EndedStatus[] | undefined
+  /** One job, or any of several. */
+  readonly jobName?: string | readonly string[] | undefined
+  /** Of this tenant only. */
+  readonly tenant?: string | undefined
+  /** Leave the newest ended runs alone, this many. */
+  readonly keepNewest?: number | undefined
+}
+
+/** How a signal is sent. */
+export interface SignalOptions {
+  /** A second signal of the run with the same key is not kept, and answered `{ deduplicated: true }`. */
+  readonly dedupeKey?: string | undefined
+}
+
+/** What an operator does to runs. An unknown run is `NotFoundError`, one in the wrong state `ConflictError`. */
+export interface RunCommands {
+  /** A failed, timed out or cancelled run starts again; its completed steps stay. */
+  retry(id: string): Promise<Run>
+  /** Ends a waiting run at once; a running one as soon as its worker hears of it. */
+  cancel(id: string): Promise<Run>
+  /**
+   * Hands a run something for its `ctx.waitFor(name)`; one that comes early is kept. To an ended run it is a
+   * `ConflictError`. The same `dedupeKey` counts once for a run, and sending it again is no error, after the end either.
+   */
+  signal(
+    id: string,
+    name: string,
+    payload?: unknown,
+    options?: SignalOptions,
+  ): Promise<{ readonly deduplicated: boolean }>
+  /** A parked run goes on, when what it was parked for has been mended: see `explain()`. */
+  unpark(id: string): Promise<Run>
+  /** Ends a parked run as failed. `retry()` starts it again. */
+  failParked(id: string): Promise<Run>
+  /** Removes an ended run and everything of it. */
+  deleteRun(id: string): Promise<void>
+  /** Removes ended runs; returns how many. */
+  purge(options?: PurgeOptions): Promise<number>
+}
+
+export interface RunCommandsParams {
+  readonly engine: Engine
+  /** Everything is limited to this tenant. */
+  readonly tenant?: string | undefined
+  readonly onApplied: (kind: RunCommand['kind'], run: RunRecord) => void
+  readonly onSignal: (runId: string) => void
+}
+
+/** Few enough not to hold up the process for long. */
+const PURGE_BATCH = 200
+type RunNames = Pick<RunRecord, 'id' | 'jobName'>
+
+const ANY_RUN = { id: '', jobName: '' }
+
+export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCommandsParams): RunCommands {
+  const { storage, events, plugins } = engine
+  const scope = tenant === undefined ? {} : { tenant }
+
+  async function apply(command: RunCommand, eventOf: (run: RunRecord) => EventInput): Promise<RunRecord> {
+    if (typeof command.runId !== 'string') throw NotFoundError.run(String(command.runId))
+    const answer = await storage.command({ ...command, ...scope })
+    if (!answer.applied)
+      throw answer.reason === 'not-found' ? NotFoundError.run(command.runId) : conflict(command, answer.run)
+    const { run } = answer
+    const event = eventOf(run)
+    // What is said of a run that was removed cannot be stored with it.
+    const isStored = command.kind !== 'remove' && plugins.recordsEvent(event.type)
+    events.emit(event, isStored ? run.lastEventSequence : undefined)
+    onApplied(command.kind, run)
+    return run
+  }
+
+  return {
+    async retry(id) {
+      return toRun(await apply({ kind: 'retry', runId: id, events: recorded(engine, retryEvent(ANY_RUN)) }, retryEvent))
+    },
+    async cancel(id) {
+      const cancelled = recorded(engine, cancelEvent(ANY_RUN, false))
+      const requested = recorded(engine, cancelEvent(ANY_RUN, true))
+      const run = await apply({ kind: 'cancel', runId: id, events: { cancelled, requested } }, (after) =>
+        cancelEvent(after, after.status === 'running'),
+      )
+      return toRun(run)
+    },
+    async signal(id, name, ...[payload, options = {}]) {
+      const signals = capability(storage, 'signals', 'signal()')
+      if (typeof id !== 'string') throw NotFoundError.run(String(id))
+      if (typeof name !== 'string' || name === '')
+        throw new InvalidOptionError('signal() needs the name of the signal.')
+      refuseBadText('The name of a signal', name)
+      refuseUnknownOptions('signal()', options, SIGNAL_OPTIONS)
+      const { dedupeKey } = options
+      refuseBadKey('dedupeKey', dedupeKey)
+      const text = encodeValue(payload, `The payload of signal "${name}"`)
+      const event = { type: 'run:signal', runId: id, signalName: name } as const
+      const answer = await signals.send({
+        ...scope,
+        runId: id,
+        name,
+        payload: text,
+        dedupeKey: dedupeKey ?? null,
+        events: recorded(engine, event),
+      })
+      if (!answer.kept && answer.reason === 'not-found') throw NotFoundError.run(id)
+      if (!answer.kept && answer.reason === 'wrong-state') throw endedBefore(answer.run)
+      if (answer.kept) {
+        events.emit(event)
+        onSignal(id)
+      }
+      return { deduplicated: !answer.kept }
+    },
+    ...createParkedCommands(engine, apply),
+    async deleteRun(id) {
+      await apply({ kind: 'remove', runId: id }, (run) => ({ type: 'run:delete', runId: id, jobName: run.jobName }))
+    },
+    async purge(options = {}) {
+      const params = { ...toPurge(options), ...scope }
+      let removed = 0
+      for (;;) {
+        const batch = await storage.purge(params)
+        removed += batch
+        if (batch < PURGE_BATCH) return removed
+        await engine.breathe()
+      }
+    },
+  }
+}
+
+function endedBefore({ id, status }: RunRecord): ConflictError {
+  return new ConflictError(`Run ${id} is ${status}; signal() takes a run that has not ended.`, id, status)
+}
+
+function retryEvent({ id, jobName }: RunNames): EventInput {
+  return { type: 'run:retry', runId: id, jobName, byHand: true, error: null, delayMs: null }
+}
+
+type Apply = (command: RunCommand, eventOf: (run: RunRecord) => EventInput) => Promise<RunRecord>
+
+function createParkedCommands(engine: Engine, apply: Apply): Pick<RunCommands, 'unpark' | 'failParked'> {
+  const unparkEvent = ({ id, jobName }: RunNames): EventInput => ({ type: 'run:unpark', runId: id, jobName })
+  return {
+    async unpark(id) {
+      const events = recorded(engine, unparkEvent(ANY_RUN))
+      return toRun(await apply({ kind: 'unpark', runId: id, events }, unparkEvent))
+    },
+    async failParked(id) {
+      const { message: error, detail } = describeError(new ParkedError())
+      const failEvent = ({ id: runId, jobName }: RunNames): EventInput => {
+        return { type: 'run:fail', runId, jobName, error, failedStepName: null }
+      }
+      const events = recorded(engine, failEvent(ANY_RUN))
+      return toRun(await apply({ kind: 'failParked', runId: id, error, detail, events }, failEvent))
+    },
+  }
+}
+
+function cancelEvent({ id, jobName }: RunNames, requested: boolean): EventInput {
+  return { type: 'run:cancel', runId: id, jobName, requested }
+}
+
+function conflict({ kind, runId }: RunCommand, { status }: RunRecord): ConflictError {
+  const wanted = kind === 'cancel' ? [...LIFECYCLE.cancel.from, ...LIFECYCLE.requestCancel.from] : statesFor(kind)
+  return new ConflictError(
+    `Run ${runId} is ${status}; ${WORDS[kind]} takes a run that is ${wanted.join(', ')}.`,
+    runId,
+    status,
+  )
+}
+
+const WORDS = {
+  cancel: 'cancel()',
+  retry: 'retry()',
+  remove: 'deleteRun()',
+  park: 'parking',
+  unpark: 'unpark()',
+  failParked: 'failParked()',
+} as const satisfies Record<RunCommand['kind'], string>
+
+function isAge(olderThan: number | Date): boolean {
+  if (olderThan instanceof Date) return !Number.isNaN(olderThan.getTime())
+  return typeof olderThan === 'number' && olderThan >= 0 && Number.isFinite(olderThan)
+}
+
+function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string[] {
+  if (kind === 'unpark' || kind === 'failParked') return ['parked']
+  return LIFECYCLE[kind === 'park' ? 'parkPending' : kind].from
+}
+
+const SIGNAL_OPTIONS: OptionNames<SignalOptions> = { dedupeKey: true }
+const PURGE_OPTIONS: OptionNames<PurgeOptions> = {
+  olderThan: true,
+  status: true,
+  jobName: true,
+  tenant: true,
+  keepNewest: true,
+}
+
+function toPurge(options: PurgeOptions): PurgeParams {
+  refuseUnknownOptions('purge()', options, PURGE_OPTIONS)
+  const { olderThan, status, jobName, tenant, keepNewest } = options
+  if (olderThan !== undefined && !isAge(olderThan)) {
+    throw new InvalidOptionError(
+      `olderThan must be a Date or a number of milliseconds from 0, not ${String(olderThan)}.`,
+    )
+  }
+  if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
+  const statuses = status === undefined ? ENDED_STATUSES : listOf(status)
+  const active = statuses.find((each) => !ENDED_STATUSES.includes(each))
+  if (active !== undefined) throw new InvalidOptionError(`purge() takes ended runs only; "${active}" is not an end.`)
+  return {
+    statuses,
+    ...(typeof olderThan === 'number' && { olderThanMs: olderThan }),
+    ...(olderThan instanceof Date && { before: olderThan.toISOString() }),
+    ...(jobName !== undefined && { jobNames: listOf(jobName) }),
+    ...(tenant !== undefined && { tenant }),
+    ...(keepNewest !== undefined && { keepNewest }),
+    limit: PURGE_BATCH,
+  }
+}

@@ -1,0 +1,230 @@
+import { commonTransaction, enqueueIn } from './caller-transaction'
+import {
+  type EventInput,
+  type JobDeclaration,
+  toRun,
+  TRIGGER_OPTIONS,
+  type TriggeredRun,
+  type TriggerOptions,
+} from '../job'
+import { type Engine, isWatched, recorded, troubleDelayMs } from '../engine'
+import {
+  ConflictError,
+  decodeValue,
+  DurablyError,
+  encodeValue,
+  InvalidOptionError,
+  isSameJson,
+  type Json,
+  LONGEST_DELAY_MS,
+  parseNow,
+  pause,
+  refuseBadKey,
+  refuseBadText,
+  refuseUnknownOptions,
+  requireInteger,
+  StorageError,
+  toInstant,
+  UnknownOutcomeError,
+} from '../base'
+import { agreeing, type EnqueueAnswer, type NewRun } from '../port'
+
+export interface TriggerItem {
+  readonly job: JobDeclaration
+  readonly payload: unknown
+  readonly options: TriggerOptions
+}
+
+/** Validates everything, then creates all runs or none. */
+export async function createRuns(engine: Engine, items: readonly TriggerItem[]): Promise<readonly EnqueueAnswer[]> {
+  const runs: NewRun[] = []
+  for (const item of items) {
+    const run = newRunOf(engine, item)
+    runs.push(run instanceof Promise ? await run : run)
+  }
+  if (runs.length === 0) return []
+  const transaction = commonTransaction(items.map(({ options }) => options.transaction))
+  return enqueueRuns(engine, runs, transaction)
+}
+
+export function toTriggeredRun({ run, created }: EnqueueAnswer): TriggeredRun {
+  return Object.assign(toRun(run), { deduplicated: !created })
+}
+
+/** Runs that are checked and encoded already. */
+export async function enqueueRuns(
+  engine: Engine,
+  runs: readonly NewRun[],
+  transaction: object | null,
+): Promise<readonly EnqueueAnswer[]> {
+  const answers = await enqueueByValue(runs, (list) =>
+    transaction === null ? enqueueSurely(engine, list) : enqueueIn(engine, transaction, list),
+  )
+  const announceAll = () => {
+    for (const [index, answer] of answers.entries()) announce(engine, answer, runs[index] as NewRun)
+  }
+  // Of a transaction that is not durably's own nobody says when, or whether, it is committed.
+  if (transaction === null) announceAll()
+  else engine.openTransactions.get(transaction)?.push(announceAll)
+  return answers
+}
+
+/** Checked and encoded, on its way into the storage. */
+export async function toNewRun(engine: Engine, item: TriggerItem): Promise<NewRun> {
+  return newRunOf(engine, item)
+}
+
+/** As `toNewRun`, within this call unless the schema of the job takes its time. */
+export function newRunOf(engine: Engine, { job: given, payload, options }: TriggerItem): NewRun | Promise<NewRun> {
+  if (options !== DEFAULTS) refuseBadOptions(options)
+  // Registered after the caller got what it has of the job.
+  const job = engine.jobs.get(given.name) ?? given
+  const what = `The payload of job "${job.name}"`
+  const input = parseNow(job.input, payload, what)
+  if (input instanceof Promise)
+    return input.then(({ value }) => newRun({ engine, job, payload: encodeValue(value, what), options }))
+  return newRun({ engine, job, payload: encodeValue(input.value, what), options })
+}
+
+interface CheckedItem extends TriggerItem {
+  readonly engine: Engine
+  readonly payload: Json | null
+}
+
+function newRun({ engine, job, payload, options }: CheckedItem): NewRun {
+  const { plugins, environment } = engine
+  const isRecorded = plugins.recordsEvent('run:trigger')
+  return {
+    id: environment.createId(),
+    tenant: options.tenant ?? '',
+    jobName: job.name,
+    jobVersion: job.version,
+    payload,
+    labels: options.labels ?? NO_LABELS,
+    idempotencyKey: options.idempotencyKey ?? null,
+    onConflict: options.onConflict ?? 'return',
+    concurrencyKey: options.concurrencyKey ?? null,
+    concurrencyLimit: options.concurrencyLimit ?? 1,
+    holdKeyWhileWaiting: options.holdKeyWhileWaiting ?? false,
+    priority: options.priority ?? 0,
+    start: startIn(options),
+    timeoutMs: job.timeoutMs,
+    parentRunId: null,
+    scheduleId: null,
+    scheduledFor: null,
+    events: isRecorded ? recorded(engine, { type: 'run:trigger', runId: '', jobName: job.name, payload: null }) : NONE,
+  }
+}
+
+const NONE: readonly never[] = Object.freeze([])
+const AT_ONCE: NewRun['start'] = Object.freeze({ afterMs: 0 })
+
+function startIn({ runAt, delay }: TriggerOptions): NewRun['start'] {
+  if (runAt !== undefined) return { at: toInstant(new Date(runAt).getTime()) }
+  return delay === undefined ? AT_ONCE : { afterMs: delay }
+}
+
+/** For who leaves everything as it is. */
+export const DEFAULTS: TriggerOptions = Object.freeze({})
+const NO_LABELS = Object.freeze({})
+
+const MAX_LABELS = 32
+
+function refuseBadOptions(options: TriggerOptions): void {
+  refuseUnknownOptions('trigger()', options, TRIGGER_OPTIONS)
+  const {
+    delay,
+    runAt,
+    onConflict = 'return',
+    priority = 0,
+    concurrencyLimit = 1,
+    labels = {},
+    holdKeyWhileWaiting = false,
+  } = options
+  for (const name of ['idempotencyKey', 'concurrencyKey'] as const) refuseBadKey(name, options[name])
+  refuseBadText('tenant', options.tenant)
+  if (delay !== undefined && runAt !== undefined) throw new InvalidOptionError('Give either delay or runAt, not both.')
+  if (delay !== undefined && !(typeof delay === 'number' && delay >= 0 && delay <= LONGEST_DELAY_MS)) {
+    throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${String(delay)}.`)
+  }
+  if (runAt !== undefined && !isStorableInstant(runAt)) {
+    throw new InvalidOptionError(
+      `runAt must be a Date or an ISO 8601 text of the years 1 to 9999, not ${String(runAt)}.`,
+    )
+  }
+  if (onConflict !== 'return' && onConflict !== 'reject') {
+    throw new InvalidOptionError(`onConflict must be 'return' or 'reject', not '${String(onConflict)}'.`)
+  }
+  if (!Number.isSafeInteger(priority) || Math.abs(priority) > 2 ** 31 - 1) {
+    throw new InvalidOptionError(`priority must be a 32-bit integer, not ${priority}.`)
+  }
+  requireInteger('concurrencyLimit', concurrencyLimit, { from: 1, to: 1000 })
+  if (typeof labels !== 'object' || labels === null) throw new InvalidOptionError('labels must be an object.')
+  if (typeof holdKeyWhileWaiting !== 'boolean') throw new InvalidOptionError('holdKeyWhileWaiting must be a boolean.')
+  if (Object.keys(labels).length > MAX_LABELS)
+    throw new InvalidOptionError(`A run can have ${MAX_LABELS} labels at most.`)
+  for (const [name, value] of Object.entries(labels)) {
+    refuseBadText('The name of a label', name)
+    if (typeof value !== 'string')
+      throw new InvalidOptionError(`Label "${name}" must be a string, not ${String(value)}.`)
+    refuseBadText(`Label "${name}"`, value)
+  }
+}
+
+/** Instants are compared as text, so all of them are of one width; and Postgres knows no year 0. */
+export function isStorableInstant(runAt: Date | string): boolean {
+  if (typeof runAt !== 'string' && !(runAt instanceof Date)) return false
+  const date = new Date(runAt)
+  return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999
+}
+
+type Enqueue = (runs: readonly NewRun[]) => Promise<readonly EnqueueAnswer[]>
+
+/** Storages compare texts, and refuse too much: what differs in the order of keys only is sent again as it is stored. */
+async function enqueueByValue(runs: readonly NewRun[], enqueue: Enqueue): Promise<readonly EnqueueAnswer[]> {
+  for (let list = runs; ; ) {
+    try {
+      return await enqueue(list)
+    } catch (error) {
+      const agreed = agreeing(list, error)
+      if (agreed === null) throw error
+      list = agreed
+    }
+  }
+}
+
+const TRIES = 4
+
+/** A run has its id before it is sent, so what may or may not have arrived can be sent again. */
+async function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+  let mayBeThere = false
+  for (let tries = 1; ; tries++) {
+    try {
+      return await engine.storage.enqueue(runs)
+    } catch (error) {
+      // An answer about these very runs.
+      if (error instanceof ConflictError) throw error
+      // What says that nothing was written is worth telling only if it holds for every try.
+      const passes = !(error instanceof DurablyError) || error.code === 'STORAGE_UNAVAILABLE'
+      mayBeThere ||= passes && !(error instanceof StorageError && !error.mayHaveArrived)
+      if (!mayBeThere && (!passes || tries === TRIES)) throw error
+      if (tries === TRIES) throw new UnknownOutcomeError('the trigger', { cause: error })
+      await pause(engine.environment.clock, troubleDelayMs(engine, tries))
+    }
+  }
+}
+
+function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRun): void {
+  const ids = { runId: run.id, jobName: run.jobName }
+  if (created) {
+    if (!isWatched(engine, 'run:trigger')) {
+      engine.events.pass('run:trigger', run.id)
+      return
+    }
+    const event: EventInput = { type: 'run:trigger', ...ids, payload: decodeValue(run.payload) }
+    engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
+    return
+  }
+  const payloadDiffers = !isSameJson(run.payload, wanted.payload)
+  engine.events.emit({ type: 'run:deduplicated', ...ids, idempotencyKey: wanted.idempotencyKey ?? '', payloadDiffers })
+}

@@ -1,0 +1,5 @@
+export { CommitLine } from './commits'
+export type { StepAnswer } from './parcel'
+export { PlainEnds } from './plain-ends'
+export { RunWriter } from './run-writer'
+export type { StepCommit, Take, Taken } from './step-commit'

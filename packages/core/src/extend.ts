@@ -1,0 +1,11 @@
+/** What packages that extend durably check the options of their own with. */
+
+export {
+  encodeValue,
+  type KnownOptions,
+  type OptionNames,
+  refuseMisspelledOptions,
+  refuseUnknownOptions,
+  requireDuration,
+  requireInteger,
+} from './base'

@@ -1,0 +1,74 @@
+import type { RateLimit } from '../port'
+import type { JobContext } from './context'
+import {
+  type AnyOutput,
+  DECLARATION_OPTIONS,
+  type JobDeclaration,
+  type JobDeclarationOptions,
+  nameIn,
+  toDeclaration,
+} from './declare-job'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { type LimitScope, requireJobLimits } from './job-limits'
+import { requireRetryPolicy, type RetryPolicy } from './retry'
+import type { StorableSchema } from './storable'
+
+/** What `defineJob` takes beside the function. */
+export interface JobOptions<TName extends string, TInput, TPayload>
+  extends JobDeclarationOptions<TName, TInput, TPayload> {
+  /** Starts a run again that failed; recorded steps stay. Default: never. */
+  readonly retry?: RetryPolicy | undefined
+  /** Runs of the job that one worker executes at a time, within its own `concurrency`. Default: no limit of its own. */
+  readonly concurrency?: number | undefined
+  /** Runs of the job that one worker begins in any `per` ms, those that go on after a wait or an error included. */
+  readonly rateLimit?: RateLimit | undefined
+  /**
+   * For whom `concurrency` and `rateLimit` hold: `worker` (the default), each by itself; `database`, all workers that
+   * share it together, whichever process they are in.
+   */
+  readonly scope?: LimitScope | undefined
+}
+
+/** A job as a value: register it on any number of instances with `durably.register({ … })`. */
+export interface JobDefinition<TName extends string = string, TInput = unknown, TOutput = unknown>
+  extends JobDeclaration<TName, TInput, TOutput> {
+  readonly retry: RetryPolicy | null
+  readonly concurrency: number | null
+  readonly rateLimit: RateLimit | null
+  readonly scope: LimitScope
+  readonly execute: (ctx: JobContext, payload: unknown) => unknown
+}
+
+/** Defines a job. It has no state and does nothing until an instance registers and triggers it. */
+export function defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
+  options: JobOptions<TName, TInput, TPayload> & { readonly output: StorableSchema<TReturned, TOutput> },
+  execute: (ctx: JobContext, payload: TPayload) => TReturned | Promise<TReturned>,
+): JobDefinition<TName, TInput, TOutput>
+export function defineJob<TName extends string, TInput, TPayload, TOutput>(
+  options: JobOptions<TName, TInput, TPayload> & { readonly output?: undefined },
+  execute: (ctx: JobContext, payload: TPayload) => TOutput | Promise<TOutput>,
+): JobDefinition<TName, TInput, TOutput>
+export function defineJob(
+  options: AnyOutput<JobOptions<string, unknown, unknown>>,
+  execute: (ctx: JobContext, payload: unknown) => unknown,
+): JobDefinition {
+  refuseUnknownOptions(nameIn('defineJob()', options), options, JOB_OPTIONS)
+  const declaration = toDeclaration(options)
+  const what = `Job "${options.name}"`
+  if (typeof execute !== 'function') throw new InvalidOptionError(`${what} needs a function.`)
+  const { retry, concurrency, rateLimit, scope } = options
+  return {
+    ...declaration,
+    retry: retry === undefined ? null : requireRetryPolicy(retry, what),
+    ...requireJobLimits({ concurrency, rateLimit, scope }, what),
+    execute,
+  }
+}
+
+const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> = {
+  ...DECLARATION_OPTIONS,
+  retry: true,
+  concurrency: true,
+  rateLimit: true,
+  scope: true,
+}

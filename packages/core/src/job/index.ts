@@ -1,0 +1,63 @@
+export type {
+  ChildOptions,
+  Children,
+  ChildResult,
+  ChildRun,
+  ChildRuns,
+  JobRef,
+  TriggerAllOptions,
+  WaitAllOptions,
+} from './children'
+export type { JobContext } from './context'
+export { declareJob, isDeclaration, type JobDeclaration, type JobDeclarationOptions, namedJob } from './declare-job'
+export { defineJob, type JobDefinition, type JobOptions } from './define-job'
+export {
+  createEmitter,
+  type DurablyEvent,
+  type Emitter,
+  EVENT_TYPES,
+  type EventFields,
+  type EventInput,
+  type EventType,
+  type LogWriteEvent,
+  type Numbered,
+  type OfRun,
+  type OfStep,
+  type RunCompleteEvent,
+  type RunFailEvent,
+  type RunStartEvent,
+  type StepCompleteEvent,
+  type StepFailEvent,
+  type StepStartEvent,
+  toTemplate,
+} from './events'
+export { type LimitScope, requireScope } from './job-limits'
+export { asPlain, type PlainAttempt, type PlainBody, plainBodyOf } from './plain-job'
+export { RateElsewhere, RateWindow } from './rate-window'
+export {
+  type FailedTry,
+  type GrowingDelay,
+  refuseSpent,
+  requireRetryPolicy,
+  retryDelayMs,
+  type RetryPolicy,
+  triesOf,
+} from './retry'
+export { type CompletedRun, type Run, type RunFields, type Step, toRun, toStep, type TriggeredRun } from './run'
+export type {
+  RunStepOptions,
+  StepBody,
+  StepLog,
+  StepTools,
+  StreamBody,
+  StreamEmit,
+  StreamOptions,
+  StreamTools,
+  TransactionBody,
+  TransactionOptions,
+  TransactionTools,
+  WaitForOptions,
+} from './step-options'
+export type { NotStorable, Storable, StorableSchema } from './storable'
+export { type StoredEvent, toStoredEvent } from './stored-event'
+export { TRIGGER_OPTIONS, type TriggerOptions } from './trigger-options'

@@ -1,0 +1,33 @@
+import type { JobDefinition } from './define-job'
+import type { StepLog } from './step-options'
+
+/** An attempt of a plain job, as its function sees it. */
+export interface PlainAttempt {
+  readonly runId: string
+  /** 1 at first; executions that ended with their worker count. */
+  readonly tries: number
+  readonly signal: AbortSignal
+  readonly log: StepLog
+  /** When it began, by the monotonic clock. */
+  readonly begunAt: number
+}
+
+/** What a job without steps, waits, output and deadline does. */
+export interface PlainBody {
+  /** Begins an attempt. It is over when what this returns has settled. */
+  begin(attempt: PlainAttempt, payload: unknown): unknown
+  /** It succeeded, and that is stored. */
+  succeeded(runId: string): void
+}
+
+const bodies = new WeakMap<JobDefinition, PlainBody>()
+
+/** Workers execute the job as its body says, without all that a job with steps needs. */
+export function asPlain(job: JobDefinition, body: PlainBody): JobDefinition {
+  bodies.set(job, body)
+  return job
+}
+
+export function plainBodyOf(job: JobDefinition | undefined): PlainBody | undefined {
+  return job === undefined ? undefined : bodies.get(job)
+}

@@ -1,0 +1,45 @@
+import type { OptionNames } from '../base'
+
+/** How and when a run may run. */
+export interface TriggerOptions {
+  /** A second trigger of the same job with the same key gets the run of the first, for as long as that run exists. */
+  readonly idempotencyKey?: string | undefined
+  /** When the key was used for a different payload: hand back its run (the default), or throw `ConflictError`. */
+  readonly onConflict?: 'return' | 'reject' | undefined
+  /** Runs with one key take turns, across all jobs of the tenant. */
+  readonly concurrencyKey?: string | undefined
+  /** How many runs of the key may run at a time. Default 1. */
+  readonly concurrencyLimit?: number | undefined
+  /** Keep the key from the first start to the end, also while the run waits or is retried. */
+  readonly holdKeyWhileWaiting?: boolean | undefined
+  /** Milliseconds until it may start. */
+  readonly delay?: number | undefined
+  /** The instant from which it may start. */
+  readonly runAt?: Date | string | undefined
+  /** Higher starts first. Default 0. */
+  readonly priority?: number | undefined
+  /** Whose run it is, for `durably.scoped({ tenant })`. Default: nobody's in particular. */
+  readonly tenant?: string | undefined
+  /**
+   * A transaction of the caller's on the database of durably (Kysely's `trx`, or an object with `query(sql, params)`):
+   * the run is created with it or not at all. A worker of this process hears of it by polling, unless the transaction is
+   * one of `durably.transaction()`.
+   */
+  readonly transaction?: unknown
+  /** For `getRuns({ labels })`. Up to 32. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+}
+
+export const TRIGGER_OPTIONS: OptionNames<TriggerOptions> = {
+  idempotencyKey: true,
+  onConflict: true,
+  concurrencyKey: true,
+  concurrencyLimit: true,
+  holdKeyWhileWaiting: true,
+  delay: true,
+  runAt: true,
+  priority: true,
+  tenant: true,
+  transaction: true,
+  labels: true,
+}

@@ -1,0 +1,8 @@
+export { createContext, createLogs, createProgress } from './context'
+export { createInterruption, GRACE_MS, type Interruption } from './interruption'
+export { LookTogether } from './look-together'
+export { OpenCalls, type Pass } from './open-calls'
+export { LONGEST_REST_MS, restAfter, Rests } from './rests'
+export { NO_ATTEMPT } from './row'
+export type { RecordedStep, StepScope } from './scope'
+export { type Suspended, Suspension } from './suspension'

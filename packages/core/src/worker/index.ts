@@ -1,0 +1,2 @@
+export type { DrainOptions, DrainResult } from './drain'
+export { Worker } from './worker'

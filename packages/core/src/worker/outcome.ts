@@ -1,0 +1,175 @@
+import {
+  decodeValue,
+  describeError,
+  encodeValue,
+  type InterruptionReason,
+  type Json,
+  ParkedError,
+  parseWith,
+  TimeoutError,
+} from '../base'
+import { type Engine, isWatched, recorded } from '../engine'
+import { type EventInput, type FailedTry, retryDelayMs, triesOf } from '../job'
+import type { CommitAnswer, Outcome, RunRecord } from '../port'
+import { restAfter, type Suspended } from '../step'
+
+/** How the job function ended, seen from outside. */
+export type Conclusion =
+  | { readonly kind: 'returned'; readonly output: Json | null }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** It waits for something, and nothing else of it is going on. */
+  | ({ readonly kind: 'suspended' } & Suspended)
+  /** Its code does not fit what is recorded of it. */
+  | { readonly kind: 'parked'; readonly reason: string }
+  /** It was interrupted, and is not waited for any longer. */
+  | { readonly kind: 'abandoned' }
+
+export interface ConcludeParams {
+  readonly engine: Engine
+  readonly run: RunRecord
+  readonly conclusion: Conclusion
+  readonly reason: InterruptionReason | null
+  readonly stepOfError: ReadonlyMap<unknown, string>
+  readonly durationMs: number
+  readonly heldMs: number
+}
+
+/** What to write, and what to say once it is written. */
+export interface Ending {
+  readonly outcome: Outcome
+  announce(answer: Extract<CommitAnswer, { kept: true }>): void
+}
+
+export function conclude(params: ConcludeParams): Ending {
+  const { run, conclusion, reason } = params
+  const ids = { runId: run.id, jobName: run.jobName }
+  if (reason === 'cancelled') return ending(params, { kind: 'cancelled' }, cancelEvent(run))
+  if (reason === 'timeout') {
+    const { message, detail } = describeError(new TimeoutError(`The run took longer than ${run.timeoutMs} ms.`))
+    return ending(params, { kind: 'timeOut', error: message, detail }, { type: 'run:timeout', ...ids, error: message })
+  }
+  // Its ctx calls were rejected: what it returns, or throws, may only be its way of dealing with that.
+  if (reason === 'lease-lost' || conclusion.kind === 'abandoned') return release(params)
+  if (conclusion.kind === 'suspended') return suspend(params, conclusion)
+  if (conclusion.kind === 'parked') return park(params, conclusion.reason)
+  if (conclusion.kind === 'returned') return complete(params, conclusion.output)
+  // An error after a shutdown may be its consequence: whoever goes on will see whether it is real.
+  return reason === 'shutdown' ? release(params) : retryOrFail(params, conclusion.error)
+}
+
+/** What the job returned, as it will be stored. An output that its schema refuses is an error of the job. */
+export async function encodeOutput({ jobs }: Engine, jobName: string, returned: unknown): Promise<Conclusion> {
+  const schema = jobs.get(jobName)?.output ?? null
+  const what = `The output of job "${jobName}"`
+  try {
+    const { value } = schema === null ? { value: returned } : await parseWith(schema, returned, what)
+    return { kind: 'returned', output: encodeValue(value, what) }
+  } catch (error) {
+    return { kind: 'threw', error }
+  }
+}
+
+function release(params: ConcludeParams): Ending {
+  const { id, jobName } = params.run
+  return ending(params, { kind: 'release' }, { type: 'run:release', runId: id, jobName })
+}
+
+function suspend(params: ConcludeParams, suspended: Extract<Conclusion, { kind: 'suspended' }>): Ending {
+  const { id, jobName } = params.run
+  const { steps, wakesSeen, wakesWanted, children } = suspended
+  const restMs = restAfter(params.heldMs, children)
+  const waitingFor = { kind: 'steps', steps } as const
+  return ending(
+    params,
+    { kind: 'suspend', steps, wakesSeen, wakesWanted, restMs },
+    { type: 'run:suspend', runId: id, jobName, waitingFor },
+  )
+}
+
+function park(params: ConcludeParams, reason: string): Ending {
+  const { id, jobName } = params.run
+  const parked = ending(params, { kind: 'park', reason }, { type: 'run:park', runId: id, jobName, reason })
+  return {
+    ...parked,
+    announce(answer) {
+      parked.announce(answer)
+      if (answer.status !== 'cancelled') reportParked(params, reason)
+    },
+  }
+}
+
+/** Nobody looks for runs that wait. A deploy that parks one may park thousands: the others of the job are not news. */
+function reportParked({ engine, run: { id, jobName } }: ConcludeParams, reason: string): void {
+  if (engine.parkedJobs.has(jobName)) return
+  engine.parkedJobs.add(jobName)
+  const advice = `Mend it and call durably.unpark("${id}"), or end it: durably.failParked("${id}").`
+  const others = 'Other runs of this job that are parked are told of by the event run:park only.'
+  engine.reportError(
+    new ParkedError(`Run ${id} of job "${jobName}" is parked: ${reason} ${advice} ${others}`),
+    `run ${id}`,
+  )
+}
+
+function complete(params: ConcludeParams, output: Json | null): Ending {
+  const { engine, run, durationMs } = params
+  const shown = isWatched(engine, 'run:complete') ? decodeValue(output) : undefined
+  const event = {
+    type: 'run:complete',
+    runId: run.id,
+    jobName: run.jobName,
+    output: shown,
+    duration: durationMs,
+  } as const
+  return ending(params, { kind: 'complete', output }, event)
+}
+
+function retryOrFail(params: ConcludeParams, error: unknown): Ending {
+  const { engine, run } = params
+  const policy = engine.jobs.get(run.jobName)?.retry ?? null
+  const { random } = engine.environment
+  const attempt = triesOf(run, policy?.countCrashes === true)
+  const { delayMs, cause } = judged({ policy, attempt, error, random })
+  if (delayMs === null) return fail(params, cause)
+  const { message, detail } = describeError(error, params.stepOfError.get(error))
+  const ids = { runId: run.id, jobName: run.jobName }
+  const event = { type: 'run:retry', ...ids, byHand: false, error: message, delayMs } as const
+  return ending(params, { kind: 'retryLater', delayMs, error: message, detail }, event)
+}
+
+/** A policy that throws is an error of the job like any other, and there is nobody left to ask whether to try again. */
+function judged(failed: FailedTry): { readonly delayMs: number | null; readonly cause: unknown } {
+  try {
+    return { delayMs: retryDelayMs(failed), cause: failed.error }
+  } catch (error) {
+    return { delayMs: null, cause: error }
+  }
+}
+
+function fail(params: ConcludeParams, error: unknown): Ending {
+  const { run, stepOfError } = params
+  const stepName = stepOfError.get(error) ?? null
+  const { message, detail } = describeError(error, stepName ?? undefined)
+  const ids = { runId: run.id, jobName: run.jobName }
+  const event = { type: 'run:fail', ...ids, error: message, failedStepName: stepName } as const
+  return ending(params, { kind: 'fail', error: message, detail }, event)
+}
+
+function cancelEvent(run: RunRecord): EventInput {
+  return { type: 'run:cancel', runId: run.id, jobName: run.jobName, requested: false }
+}
+
+type Bare<T> = T extends unknown ? Omit<T, 'events' | 'eventsIfCancelled'> : never
+
+function ending({ engine, run }: ConcludeParams, outcome: Bare<Outcome>, event: EventInput): Ending {
+  const ifCancelled = cancelEvent(run)
+  return {
+    outcome: Object.assign(outcome, {
+      events: recorded(engine, event),
+      eventsIfCancelled: recorded(engine, ifCancelled),
+    }) as Outcome,
+    announce(answer) {
+      const happened = answer.status === 'cancelled' ? ifCancelled : event
+      engine.events.emit(happened, engine.plugins.recordsEvent(happened.type) ? answer.seq : undefined)
+    },
+  }
+}
