@@ -1,4 +1,5 @@
-import { createDurably, createMemoryStorage, type Durably } from '@coji/durably-core'
+import { createDurably, type Durably } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { createDurablyHandler, type HandlerOptions } from '@coji/durably-server'
 import type { Assets } from '../src/assets'

@@ -1,4 +1,5 @@
-import { createDurably, createMemoryStorage, defineJob, type JobContext } from '@coji/durably-core'
+import { createDurably, defineJob, type JobContext } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'

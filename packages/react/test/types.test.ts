@@ -1,4 +1,5 @@
-import { createDurably, createMemoryStorage, declareJob, type Durably, type ScopedDurably } from '@coji/durably-core'
+import { createDurably, declareJob, type Durably, type ScopedDurably } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { type RunApi, useJob, type UsedJob, useRun } from '../src/index'

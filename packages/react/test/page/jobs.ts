@@ -1,4 +1,5 @@
-import { createDurably, createMemoryStorage, defineJob, type Run } from '@coji/durably-core'
+import { createDurably, defineJob, type Run } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { z } from 'zod'
 
