@@ -366,6 +366,17 @@ test('is read and followed once, whoever listens, until nobody does', async () =
   expect((await back.until(hasEnded)).status).toBe('completed')
 })
 
+test('a trigger that hands back a run from before shows it as a whole', async () => {
+  const { job, store } = open(async (ctx) => ctx.run('step', () => 1))
+  const { id } = await job.trigger({}, { idempotencyKey: 'once' })
+  await job.wait(id)
+  expect((await store.trigger('job', {}, { idempotencyKey: 'once' })).id).toBe(id)
+  const watching = watch(store.run(id))
+  await watching.until(hasEnded)
+  const ends = watching.views.filter(({ status }) => status === 'completed')
+  expect(ends.every(({ steps }) => steps.length === 1)).toBe(true)
+})
+
 test('a run that this page triggers is shown at once', async () => {
   const { store } = open(() => 'done')
   const { id } = await store.trigger('job', { n: 1 })
