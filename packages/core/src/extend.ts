@@ -1,6 +1,7 @@
 /** What packages that extend durably check the options of their own with. */
 
 export {
+  encodeValue,
   type KnownOptions,
   type OptionNames,
   refuseMisspelledOptions,

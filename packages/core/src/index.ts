@@ -45,7 +45,17 @@ export {
   ValidationError,
   type ValidationIssue,
 } from './base'
-export type { Instant, Progress, RateLimit, StatusCounts, StepKind, StepStatus, Storage, WaitingFor } from './port'
+export type {
+  Instant,
+  Progress,
+  RateLimit,
+  RunCursor,
+  StatusCounts,
+  StepKind,
+  StepStatus,
+  Storage,
+  WaitingFor,
+} from './port'
 export {
   type ChildOptions,
   type ChildResult,
@@ -101,11 +111,21 @@ export {
   type WaitAllOptions,
   type WaitForOptions,
 } from './job'
-export type { DurablyOptions, RecordedHistory, RunInfo, StepInfo, StopOptions, Trouble, WorkerState } from './engine'
+export type {
+  DurablyOptions,
+  KnownJob,
+  RecordedHistory,
+  RunInfo,
+  StepInfo,
+  StopOptions,
+  Trouble,
+  WorkerState,
+} from './engine'
 export type {
   BatchTriggerInput,
   CountFilter,
   EventStream,
+  ForkOptions,
   JobHandle,
   Log,
   PageOptions,
@@ -114,11 +134,14 @@ export type {
   PurgeOptions,
   RunCommands,
   RunFilter,
+  RunForks,
   RunOutput,
   RunReads,
+  RunSearch,
   RunSubscriptions,
   SignalOptions,
   SubscribeOptions,
+  Wait,
   WaitOptions,
 } from './client'
 export type { DrainOptions, DrainResult } from './worker'

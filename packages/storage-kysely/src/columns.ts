@@ -43,6 +43,7 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     timeout_ms: 'ms',
     deadline_at: 'instant',
     parent_run_id: 'text',
+    forked_from: 'text',
     also_awaited_by: 'json',
     schedule_id: 'text',
     scheduled_for: 'instant',
@@ -61,6 +62,8 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     run_id: 'text',
     name: 'text',
     value: 'text',
+    tenant: 'text',
+    created_at: 'instant',
   },
   steps: {
     id: 'text',

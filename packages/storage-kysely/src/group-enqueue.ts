@@ -105,7 +105,8 @@ export function createdRuns(
       from ${rowsOf(context, p('runs'), NEW_RUN_VALUES)} where ${condition} order by t.n on conflict do nothing returning *)`
   const others: Readonly<Record<Part, () => Sql>> = {
     labels: () => sql`labelled as (
-      insert into ${tables.run_labels} (run_id, name, value) select c.id, t."labelName", t."labelValue"
+      insert into ${tables.run_labels} (run_id, name, value, tenant, created_at)
+      select c.id, t."labelName", t."labelValue", c.tenant, c.created_at
       from ${rowsOf(context, p('labels'), LABEL_VALUES)} join created as c on c.id = t.id)`,
     events: () => sql`told as (
       insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)

@@ -2,6 +2,7 @@ import { InvalidOptionError } from '@coji/durably-core'
 import type {
   CommitAnswer,
   EventStorage,
+  ForkStorage,
   LimitStorage,
   LogStorage,
   RunCommit,
@@ -25,6 +26,7 @@ import { Executor } from './executor'
 import { FENCES, type Fences } from './fences'
 import { requireOptions } from './given-database'
 import { gated } from './gated-driver'
+import { createFork, type Fork } from './fork'
 import { channelOf, HintRelay, notifyDue } from './hints'
 import { createLimits, type Limits } from './limits'
 import { createLogs } from './logs'
@@ -70,6 +72,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly transaction: TransactionStorage<Transaction<DB>>
   readonly watch: WatchStorage
   readonly limits: LimitStorage
+  readonly forks: ForkStorage
 }
 
 /**
@@ -244,6 +247,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
       keepOpen: keepOpenOn(context),
     }),
     watch: watchers,
+    forks: forkStorage(createFork(context), { executor, told, passed }),
     limits: limitStorage({ executor, watchers, limits, claimWithin, told, passed }),
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
 }
@@ -269,6 +273,16 @@ function limitStorage({ executor, watchers, limits, claimWithin, told, passed }:
       watchers.noteDue()
     },
     paused: () => limits.paused(callers),
+  }
+}
+
+function forkStorage(
+  fork: Fork,
+  { executor, told, passed }: Pick<LimitParams, 'executor' | 'told' | 'passed'>,
+): ForkStorage {
+  return {
+    fork: async (order) =>
+      told.due(await passed(() => fork(executor.callers, order)), (run) => (run === null ? [] : [run.id])),
   }
 }
 

@@ -60,8 +60,8 @@ export function newRunStatements<TName extends ParameterName = never>(
   return {
     insert: insertStatement(context, { guard, returning }),
     label: statement(context, (p) => {
-      return sql`insert into ${tables.run_labels} (run_id, name, value)
-        select n.id, ${p('labelName')}, ${p('labelValue')} from ${tables.runs} as n
+      return sql`insert into ${tables.run_labels} (run_id, name, value, tenant, created_at)
+        select n.id, ${p('labelName')}, ${p('labelValue')}, n.tenant, n.created_at from ${tables.runs} as n
         where n.id = ${p('id')} ${withGuard(context, guard, p)} on conflict do nothing`
     }),
     event: statement(context, (p) => {

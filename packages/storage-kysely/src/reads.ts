@@ -2,10 +2,8 @@ import {
   type CountQuery,
   type NextDue,
   RUN_STATUSES,
-  type RunCursor,
   type RunQuery,
   type RunRecord,
-  type RunStatus,
   type Scope,
   type StatusCounts,
   type StepRecord,
@@ -13,7 +11,8 @@ import {
 import { type CompiledQuery, sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
 import { runColumns, toRun, toStep } from './rows'
-import { and, compileQuery, runsBy, type Sql, type SqlContext, type SqlValue, statement } from './statement'
+import { countsQuery, isWaiting, runsQuery, WAITS } from './run-search'
+import { compileQuery, runsBy, type Sql, type SqlContext, statement } from './statement'
 
 export interface Reader {
   read(query: CompiledQuery): Promise<Rows>
@@ -69,93 +68,6 @@ export function createReads(context: SqlContext) {
 
 export function inTenant(p: (name: 'tenant') => Sql): Sql {
   return sql`(${p('tenant')} is null or r.tenant = ${p('tenant')})`
-}
-
-function runsQuery(context: SqlContext, query: RunQuery): Sql {
-  const { tables } = context
-  const { ids, statuses, waitsForRetry, parked, labels, parentRunId, holdingKey, cursor, limit } = query
-  const conditions = [
-    ...(ids === undefined ? [] : [oneOf(sql`r.id`, ids, context)]),
-    ...(statuses === undefined ? [] : [isOfStatuses(statuses, context)]),
-    ...countable(context, query),
-    ...(waitsForRetry === undefined ? [] : [waits(context, 'retry', waitsForRetry)]),
-    ...(parked === undefined ? [] : [waits(context, 'unpark', parked)]),
-    // No run that is parked is due, and few others are not: an index has them.
-    ...(parked === true ? [isWaiting(context), sql`r.available_at is null`] : []),
-    ...(parentRunId === undefined ? [] : [sql`r.parent_run_id = ${parentRunId}`]),
-    ...(holdingKey === undefined ? [] : [sql`r.concurrency_key = ${holdingKey} and r.concurrency_slot is not null`]),
-    ...Object.entries(labels ?? {}).map(
-      ([name, value]) => sql`exists (select 1 from ${tables.run_labels} as q
-        where q.run_id = r.id and q.name = ${name} and q.value = ${value})`,
-    ),
-    ...(cursor === undefined ? [] : [isAfter(cursor, context)]),
-  ]
-  return sql`select ${runColumns(context)} from ${tables.runs} as r ${where(conditions)}
-    order by r.created_at desc, r.id desc ${limit === undefined ? sql`` : sql`limit ${limit}`}`
-}
-
-/** Of the pending ones, those that are counted apart. */
-const WAITS = ['retry', 'unpark'] as const
-
-/**
- * One statement, so that no run is counted twice or left out because it changes between two. The numbers by status come
- * from an index alone.
- */
-function countsQuery(context: SqlContext, query: CountQuery): Sql {
-  const { tables } = context
-  const scope = countable(context, query)
-  const kind = waitsFor(context)
-  const kinds = sql.join(WAITS.map((each) => sql.lit(each)))
-  const waiting = and(...scope, sql`r.status = 'pending'`, sql`${kind} in (${kinds})`)
-  return sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status
-    union all select ${kind}, count(*) as runs from ${tables.runs} as r where ${waiting} group by ${kind}`
-}
-
-function waitsFor({ dialect }: SqlContext): Sql {
-  return dialect.property(sql`r.waiting_for`, 'kind')
-}
-
-function waits(context: SqlContext, kind: (typeof WAITS)[number], wanted: boolean): Sql {
-  const found = waitsFor(context)
-  return wanted ? sql`${found} = ${sql.lit(kind)}` : sql`(${found} is null or ${found} <> ${sql.lit(kind)})`
-}
-
-function isWaiting({ dialect }: SqlContext): Sql {
-  return sql`${dialect.waitingStatus(sql`r.status`)} = 'pending'`
-}
-
-function countable(context: SqlContext, { jobNames, tenant }: CountQuery): Sql[] {
-  return [
-    ...(jobNames === undefined ? [] : [isOfJobs(jobNames, context)]),
-    ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
-  ]
-}
-
-/** Equality where it will do: a planner makes more of it than of a list. */
-export function isOfJobs(jobNames: readonly string[], context: SqlContext): Sql {
-  const [jobName] = jobNames
-  if (jobNames.length === 1 && jobName !== undefined) return sql`r.job_name = ${jobName}`
-  return oneOf(sql`r.job_name`, jobNames, context)
-}
-
-/** Instants have no more than the milliseconds that the text shows, so that the place is exact. */
-function isAfter({ createdAt, id }: RunCursor, { dialect }: SqlContext): Sql {
-  return sql`(r.created_at, r.id) < (${dialect.parameter(sql`${createdAt}`, 'instant')}, ${id})`
-}
-
-function oneOf(column: Sql, values: readonly SqlValue[], { dialect }: SqlContext): Sql {
-  return sql`${column} in (select value from ${dialect.listOf(sql`${JSON.stringify(values)}`)})`
-}
-
-/** One alone stands in the text, so that its rarity is known when the way to its runs is chosen. */
-function isOfStatuses(statuses: readonly RunStatus[], context: SqlContext): Sql {
-  const [only] = statuses
-  const isOne = only !== undefined && statuses.length === 1 && RUN_STATUSES.includes(only)
-  return isOne ? sql`r.status = ${sql.lit(only)}` : oneOf(sql`r.status`, statuses, context)
-}
-
-function where(conditions: readonly Sql[]): Sql {
-  return conditions.length === 0 ? sql`` : sql`where ${and(...conditions)}`
 }
 
 /**

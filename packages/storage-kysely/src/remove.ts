@@ -2,7 +2,7 @@ import type { PurgeParams, RunStatus } from '@coji/durably-core/storage'
 import { ENDED_STATUSES } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Rows } from './drivers/hooks'
-import { isOfJobs } from './reads'
+import { isOfJobs } from './run-search'
 import { createWriteLocked } from './row-locks'
 import { runColumns } from './rows'
 import {

@@ -70,6 +70,7 @@ export function toRun(raw: Row): RunRecord {
     timeoutMs: row.timeout_ms,
     deadlineAt: row.deadline_at,
     parentRunId: row.parent_run_id,
+    forkedFrom: row.forked_from,
     alsoAwaitedBy: parse<readonly string[]>(row.also_awaited_by) ?? NO_IDS,
     scheduleId: row.schedule_id,
     scheduledFor: row.scheduled_for,

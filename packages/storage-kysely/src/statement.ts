@@ -34,8 +34,8 @@ const PARAMETERS = {
     ...['afterId', 'awaited', 'childId', 'childJob', 'childKey', 'childTenant', 'claimToken', 'commits'],
     ...['concurrencyKey', 'cursors', 'dedupeKey', 'ends', 'error', 'events', 'firstId', 'fromKey'],
     ...['fromTenant', 'held', 'id', 'idempotencyKey', 'ids', 'jobName', 'jobVersion', 'jobs', 'keys', 'kind'],
-    ...['labelName', 'labelValue', 'labels', 'leases', 'level', 'logId', 'logs', 'message', 'name', 'outcome'],
-    ...['outcomes', 'parentId', 'parentRunId', 'patience', 'positions', 'runId', 'runIds', 'runs'],
+    ...['labelName', 'labelValue', 'labels', 'leases', 'level', 'logId', 'logs', 'message', 'name', 'originId'],
+    ...['outcome', 'outcomes', 'parentId', 'parentRunId', 'patience', 'positions', 'runId', 'runIds', 'runs'],
     ...['scheduleId', 'signals', 'status', 'stepId', 'stepIds', 'stepName', 'steps', 'tenant', 'token', 'type'],
     ...['waitName', 'workerId'],
   ],
@@ -116,11 +116,24 @@ export function and(...conditions: readonly Sql[]): Sql {
   return sql.join(conditions, sql` and `)
 }
 
-type RunIndex = 'claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished'
+export type RunIndex =
+  | ('claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished')
+  | (
+      | 'primary'
+      | 'parent'
+      | 'error_code'
+      | 'created'
+      | 'status_created'
+      | 'job_created'
+      | 'tenant_created'
+      | 'tenant_status'
+      | 'tenant_job'
+    )
 
 /** The table of runs as `r`, read through one of its indexes. */
 export function runsBy({ tables, dialect, prefix }: SqlContext, index: RunIndex): Sql {
-  return sql`${tables.runs} as r ${dialect.useIndex(`${prefix}runs_${index}`)}`
+  const name = index === 'primary' ? `sqlite_autoindex_${prefix}runs_1` : `${prefix}runs_${index}`
+  return sql`${tables.runs} as r ${dialect.useIndex(name)}`
 }
 
 /** A comma-separated list. */

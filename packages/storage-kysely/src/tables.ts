@@ -46,6 +46,8 @@ export interface RunsTable {
   timeout_ms: number | null
   deadline_at: string | null
   parent_run_id: string | null
+  /** The run whose steps this one began with. */
+  forked_from: string | null
   /** A list of ids. */
   also_awaited_by: string | null
   schedule_id: string | null
@@ -67,6 +69,9 @@ export interface RunLabelsTable {
   run_id: string
   name: string
   value: string
+  /** As of the run. */
+  tenant: string | null
+  created_at: string | null
 }
 
 /** Steps of runs. */

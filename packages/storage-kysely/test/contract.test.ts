@@ -5,7 +5,7 @@ import { contractSetup } from './contract-setup'
 import { DATABASES, startDatabases } from './databases'
 import { recycling } from './recycle'
 
-const { cases, excluded } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits'])
+const { cases, excluded } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'forks'])
 
 startDatabases()
 

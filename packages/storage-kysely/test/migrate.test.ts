@@ -70,6 +70,7 @@ describe('migrate', () => {
       { version: 2, min_reader: 2 },
       { version: 3, min_reader: 2 },
       { version: 4, min_reader: 2 },
+      { version: 5, min_reader: 5 },
     ])
   })
 

@@ -36,10 +36,13 @@ CREATE UNIQUE INDEX durably_run_events_key ON durably_run_events USING btree (ru
 create table durably_run_labels (
   run_id text collate "C" not null,
   name text collate "C" not null,
-  value text collate "C" not null
+  value text collate "C" not null,
+  tenant text collate "C",
+  created_at timestamp(3) with time zone
 );
 CREATE UNIQUE INDEX durably_run_labels_key ON durably_run_labels USING btree (run_id, name);
-CREATE INDEX durably_run_labels_value ON durably_run_labels USING btree (name, value, run_id);
+CREATE INDEX durably_run_labels_tenant_value ON durably_run_labels USING btree (tenant, name, value, created_at, run_id);
+CREATE INDEX durably_run_labels_value ON durably_run_labels USING btree (name, value, created_at, run_id);
 
 create table durably_runs (
   id text collate "C" not null,
@@ -94,6 +97,7 @@ create table durably_runs (
   rest_until timestamp(3) with time zone,
   last_signal integer not null default 0,
   also_awaited_by json,
+  forked_from text collate "C",
   constraint ended_is_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
   constraint running_has_lease CHECK (((status = 'running'::text) = (lease_until IS NOT NULL)))
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_analyze_scale_factor=0.02, autovacuum_analyze_threshold=500);
@@ -102,8 +106,10 @@ CREATE INDEX durably_runs_claim_by_key ON durably_runs USING btree (tenant, conc
 CREATE INDEX durably_runs_claim_keyed ON durably_runs USING btree (priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (concurrency_key IS NOT NULL));
 CREATE INDEX durably_runs_created ON durably_runs USING btree (created_at, id);
 CREATE INDEX durably_runs_due ON durably_runs USING btree (job_name, available_at) WHERE ((status || ''::text) = 'pending'::text);
+CREATE INDEX durably_runs_error_code ON durably_runs USING btree (((error_detail ->> 'code'::text)), created_at, id) WHERE (error_detail IS NOT NULL);
 CREATE INDEX durably_runs_finished ON durably_runs USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
 CREATE UNIQUE INDEX durably_runs_idempotency ON durably_runs USING btree (tenant, job_name, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX durably_runs_job_created ON durably_runs USING btree (job_name, created_at, id);
 CREATE INDEX durably_runs_parent ON durably_runs USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
 CREATE UNIQUE INDEX durably_runs_pkey ON durably_runs USING btree (id);
 CREATE INDEX durably_runs_running ON durably_runs USING btree (owner_id) WHERE (status = 'running'::text);
@@ -111,6 +117,9 @@ CREATE UNIQUE INDEX durably_runs_schedule ON durably_runs USING btree (schedule_
 CREATE UNIQUE INDEX durably_runs_slot ON durably_runs USING btree (tenant, concurrency_key, concurrency_slot) WHERE (concurrency_slot IS NOT NULL);
 CREATE INDEX durably_runs_status_created ON durably_runs USING btree (status, created_at);
 CREATE INDEX durably_runs_status_key ON durably_runs USING btree (status, concurrency_key);
+CREATE INDEX durably_runs_tenant_created ON durably_runs USING btree (tenant, created_at, id);
+CREATE INDEX durably_runs_tenant_job ON durably_runs USING btree (tenant, job_name, created_at, id);
+CREATE INDEX durably_runs_tenant_status ON durably_runs USING btree (tenant, status, created_at, id);
 
 create table durably_schema_versions (
   version integer not null,
@@ -154,3 +163,4 @@ create table durably_steps (
 CREATE INDEX durably_steps_index ON durably_steps USING btree (run_id, index);
 CREATE UNIQUE INDEX durably_steps_live_name ON durably_steps USING btree (run_id, name) WHERE (status <> 'failed'::text);
 CREATE UNIQUE INDEX durably_steps_pkey ON durably_steps USING btree (id);
+CREATE INDEX durably_steps_waiting ON durably_steps USING btree (kind, run_id) WHERE (status = 'waiting'::text);

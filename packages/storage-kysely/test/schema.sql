@@ -26,11 +26,20 @@ CREATE TABLE "durably_run_events" ("run_id" text not null,
 
 CREATE TABLE "durably_run_labels" ("run_id" text not null,
   "name" text not null,
-  "value" text not null, constraint "durably_run_labels_key" primary key ("run_id",
+  "value" text not null,
+  "tenant" text,
+  "created_at" text, constraint "durably_run_labels_key" primary key ("run_id",
   "name")) strict, without rowid;
+
+CREATE INDEX "durably_run_labels_tenant_value" on "durably_run_labels" ("tenant",
+  "name",
+  "value",
+  "created_at",
+  "run_id");
 
 CREATE INDEX "durably_run_labels_value" on "durably_run_labels" ("name",
   "value",
+  "created_at",
   "run_id");
 
 CREATE TABLE "durably_runs" ("id" text not null primary key,
@@ -84,7 +93,8 @@ CREATE TABLE "durably_runs" ("id" text not null primary key,
   "wakes_wanted" integer default 0 not null,
   "rest_until" text,
   "last_signal" integer default 0 not null,
-  "also_awaited_by" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
+  "also_awaited_by" text,
+  "forked_from" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
 
 CREATE INDEX "durably_runs_claim" on "durably_runs" ("priority" desc,
   "available_at",
@@ -107,12 +117,18 @@ CREATE INDEX "durably_runs_created" on "durably_runs" ("created_at",
 CREATE INDEX "durably_runs_due" on "durably_runs" ("job_name",
   "available_at") where status = 'pending';
 
+CREATE INDEX "durably_runs_error_code" on "durably_runs" (json_extract(error_detail, '$.code'), created_at, id) where error_detail is not null;
+
 CREATE INDEX "durably_runs_finished" on "durably_runs" ("finished_at",
   "id") where "finished_at" is not null;
 
 CREATE UNIQUE INDEX "durably_runs_idempotency" on "durably_runs" ("tenant",
   "job_name",
   "idempotency_key") where "idempotency_key" is not null;
+
+CREATE INDEX "durably_runs_job_created" on "durably_runs" ("job_name",
+  "created_at",
+  "id");
 
 CREATE INDEX "durably_runs_parent" on "durably_runs" ("parent_run_id") where "parent_run_id" is not null;
 
@@ -130,6 +146,20 @@ CREATE INDEX "durably_runs_status_created" on "durably_runs" ("status",
 
 CREATE INDEX "durably_runs_status_key" on "durably_runs" ("status",
   "concurrency_key");
+
+CREATE INDEX "durably_runs_tenant_created" on "durably_runs" ("tenant",
+  "created_at",
+  "id");
+
+CREATE INDEX "durably_runs_tenant_job" on "durably_runs" ("tenant",
+  "job_name",
+  "created_at",
+  "id");
+
+CREATE INDEX "durably_runs_tenant_status" on "durably_runs" ("tenant",
+  "status",
+  "created_at",
+  "id");
 
 CREATE TABLE "durably_schema_versions" ("version" integer not null primary key,
   "applied_at" text not null,
@@ -170,3 +200,6 @@ CREATE INDEX "durably_steps_index" on "durably_steps" ("run_id",
 
 CREATE UNIQUE INDEX "durably_steps_live_name" on "durably_steps" ("run_id",
   "name") where status <> 'failed';
+
+CREATE INDEX "durably_steps_waiting" on "durably_steps" ("kind",
+  "run_id") where status = 'waiting';

@@ -1,6 +1,7 @@
 export { runTransaction } from './caller-transaction'
 export { refuseInside } from './calls-in-jobs'
 export { createRunCommands, type PurgeOptions, type RunCommands, type SignalOptions } from './commands'
+export { createForks, type ForkOptions, type RunForks } from './fork'
 export {
   type BatchTriggerInput,
   createJobHandle,
@@ -11,6 +12,7 @@ export {
 } from './job-handle'
 export { createPauses, type PauseOptions, type Pauses } from './job-pauses'
 export { type CountFilter, createRunReads, type Log, type PageOptions, type RunFilter, type RunReads } from './runs'
+export type { RunSearch, Wait } from './run-search'
 export { toLogTemplate } from './stored-logs'
 export { createSubscriptions, type EventStream, type RunSubscriptions, type SubscribeOptions } from './subscribe'
 export { TailReader } from './tail-reader'

@@ -10,11 +10,12 @@ import {
 import { explainRun, type WorkerNow } from './explain'
 import { type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
 import { toCursor } from './run-cursor'
+import { RUN_SEARCH, type RunSearch, toSearch } from './run-search'
 import { capability, type CountQuery, type RunCursor, type RunQuery, type StatusCounts } from '../port'
 import { withLogs } from './stored-logs'
 
 /** Which runs `getRuns()` returns: those that meet every condition. */
-export interface RunFilter {
+export interface RunFilter extends RunSearch {
   /** One status, or any of several. */
   readonly status?: RunStatus | readonly RunStatus[] | undefined
   /** One job, or any of several. */
@@ -34,7 +35,10 @@ export interface RunFilter {
 }
 
 /** Which runs `counts()` counts: those that meet every condition. */
-export type CountFilter = Pick<RunFilter, 'jobName' | 'tenant'>
+export interface CountFilter extends Omit<RunFilter, 'limit' | 'cursor'> {
+  /** Counts no further, which is quicker: a number that is this one means "at least so many". Default: all. */
+  readonly upTo?: number | undefined
+}
 
 /** A part of a long list. */
 export interface PageOptions<TCursor> {
@@ -69,16 +73,17 @@ export interface RunReads {
   explain(id: string): Promise<string>
 }
 
-const COUNT_FILTER: OptionNames<CountFilter> = { jobName: true, tenant: true }
-export const RUN_FILTER: OptionNames<RunFilter> = {
-  ...COUNT_FILTER,
+const CONDITIONS = {
+  ...RUN_SEARCH,
+  jobName: true,
+  tenant: true,
   status: true,
   waitsForRetry: true,
   parked: true,
   labels: true,
-  limit: true,
-  cursor: true,
-}
+} as const
+const COUNT_FILTER: OptionNames<CountFilter> = { ...CONDITIONS, upTo: true }
+export const RUN_FILTER: OptionNames<RunFilter> = { ...CONDITIONS, limit: true, cursor: true }
 const PAGE: OptionNames<PageOptions<unknown>> = { after: true, limit: true }
 
 /** `tenant` limits everything to it, whatever a filter says. */
@@ -143,7 +148,7 @@ export function isId(id: unknown): id is string {
   return typeof id === 'string'
 }
 
-function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }: RunFilter): RunQuery {
+function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit, ...search }: RunFilter): RunQuery {
   const statuses = status === undefined ? undefined : listOf(status)
   const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
   if (unknown !== undefined) {
@@ -153,8 +158,13 @@ function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }:
     if (given !== undefined && typeof given !== 'boolean')
       throw new InvalidOptionError(`${name} must be true or false, not ${String(given)}.`)
   }
+  if (search.waitsFor !== undefined && (waitsForRetry !== undefined || parked !== undefined)) {
+    throw new InvalidOptionError('Give either waitsFor, or waitsForRetry and parked, not both.')
+  }
   return {
-    ...toCountQuery(countable),
+    ...(jobName !== undefined && { jobNames: listOf(jobName) }),
+    ...(tenant !== undefined && { tenant }),
+    ...toSearch(search),
     ...(statuses !== undefined && { statuses }),
     ...(waitsForRetry !== undefined && { waitsForRetry }),
     ...(parked !== undefined && { parked }),
@@ -163,11 +173,8 @@ function toQuery({ status, waitsForRetry, parked, labels, limit, ...countable }:
   }
 }
 
-function toCountQuery({ jobName, tenant }: CountFilter): CountQuery {
-  return {
-    ...(jobName !== undefined && { jobNames: listOf(jobName) }),
-    ...(tenant !== undefined && { tenant }),
-  }
+function toCountQuery({ upTo, ...filter }: CountFilter): CountQuery {
+  return { ...toQuery(filter), ...(upTo !== undefined && { upTo: refuseBadLimit(upTo, 'upTo') }) }
 }
 
 export function listOf<T>(oneOrMany: T | readonly T[]): readonly T[] {
@@ -183,7 +190,7 @@ function toPage<TCursor>(call: string, page: PageOptions<TCursor>) {
   }
 }
 
-function refuseBadLimit(limit: number): number {
+function refuseBadLimit(limit: number, name = 'limit'): number {
   if (Number.isSafeInteger(limit) && limit > 0) return limit
-  throw new InvalidOptionError(`limit must be a positive integer, not ${limit}.`)
+  throw new InvalidOptionError(`${name} must be a positive integer, not ${limit}.`)
 }

@@ -24,6 +24,6 @@ export {
   type RunInfo,
   type StepInfo,
 } from './hooks'
-export { addJobs, jobOf, type NamedJob, noJob } from './known-jobs'
+export { addJobs, jobOf, type KnownJob, listJobs, type NamedJob, noJob } from './known-jobs'
 export { type DurablyOptions, refuseBadLease, requireDurablyOptions, resolveOptions } from './options'
 export { requireStopOptions, type StopOptions } from './stop-options'

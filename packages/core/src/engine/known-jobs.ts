@@ -1,6 +1,6 @@
 import { isDeclaration, type JobDeclaration, type JobDefinition, namedJob } from '../job'
 import type { Engine } from './engine'
-import { DuplicateJobError, InvalidOptionError, NotFoundError } from '../base'
+import { DuplicateJobError, InvalidOptionError, NotFoundError, type StandardSchema } from '../base'
 import { capability } from '../port'
 
 /** What an instance executes, and what it only triggers and reads. */
@@ -48,4 +48,22 @@ function addOnce<T extends JobDeclaration>(known: ReadonlyMap<string, T>, added:
 
 export function noJob(jobName: unknown): NotFoundError {
   return new NotFoundError(`There is no job "${String(jobName)}" on this instance.`)
+}
+
+/** A job of this instance. */
+export interface KnownJob {
+  readonly name: string
+  readonly version: string | null
+  /** False for one that is only declared here. */
+  readonly isExecutedHere: boolean
+  readonly input: StandardSchema
+}
+
+/** By name. */
+export function listJobs({ jobs, declared }: Engine): readonly KnownJob[] {
+  const all = new Map([...declared, ...jobs])
+  const known = [...all.values()].map(({ name, version, input }) => {
+    return { name, version, isExecutedHere: jobs.has(name), input }
+  })
+  return known.sort((a, b) => (a.name < b.name ? -1 : 1))
 }

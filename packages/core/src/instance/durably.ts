@@ -7,6 +7,8 @@ import {
   type DurablyOptions,
   type Engine,
   jobOf,
+  type KnownJob,
+  listJobs,
   longer,
   noJob,
   refuseBadLease,
@@ -14,8 +16,6 @@ import {
   requireStopOptions,
   resolveOptions,
   type StopOptions,
-  type Trouble,
-  type WorkerState,
 } from '../engine'
 import {
   ClosedError,
@@ -30,6 +30,7 @@ import {
   refuseUnknownOptions,
 } from '../base'
 import {
+  createForks,
   createJobHandle,
   createPauses,
   createRunCommands,
@@ -40,6 +41,7 @@ import {
   newRunOf,
   type Pauses,
   refuseInside,
+  type RunForks,
   type RunCommands,
   type RunReads,
   type RunSubscriptions,
@@ -66,23 +68,12 @@ import {
 } from '../job'
 import { connect, type Parts } from './connect'
 import { type DrainOptions, type DrainResult, Worker } from '../worker'
+import { type Health, healthOf } from './health'
 import { Migrating } from './migrating'
 import { type Plugin, requireUsable, type Uninstall } from './plugin'
 import type { EnqueueAnswer, NewRun, RunCommand, RunRecord, Storage } from '../port'
 import { Takeover } from './takeover'
 import { WorkerLead } from './worker-lead'
-
-/** What `durably.health()` answers, for probes. */
-export interface Health {
-  readonly workerId: string
-  readonly worker: WorkerState
-  /** Runs in progress here. */
-  readonly active: readonly string[]
-  /** Jobs of which this instance takes no runs, by `pauseJob()`. */
-  readonly paused: readonly string[]
-  /** What the storage last failed at, until it answers again. */
-  readonly trouble: Trouble | null
-}
 
 /** Jobs by the keys under which `register` gives their handles. */
 export type JobRecord = Readonly<Record<string, JobDeclaration>>
@@ -99,6 +90,7 @@ export interface ScopedDurably
   extends RunReads,
     RunCommands,
     RunSubscriptions,
+    RunForks,
     RunTriggers<Omit<TriggerOptions, 'tenant'>> {}
 
 /** Triggering jobs that need not be executed, nor registered, here. */
@@ -128,7 +120,13 @@ export interface RecoverOptions {
 }
 
 /** One instance: jobs, a worker, and access to the database. */
-export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTriggers<TriggerOptions>, Pauses {
+export interface Durably
+  extends RunReads,
+    RunCommands,
+    RunSubscriptions,
+    RunForks,
+    RunTriggers<TriggerOptions>,
+    Pauses {
   /** Creates or updates the tables. Call it at each start; many processes may at once. Triggers wait for it meanwhile. */
   migrate(): Promise<void>
   /** Defines a job, registers it and returns its handle. */
@@ -159,6 +157,8 @@ export interface Durably extends RunReads, RunCommands, RunSubscriptions, RunTri
   /** Takes back the runs of a worker at once. The caller swears that no process with this id is alive. */
   recover(options: RecoverOptions): Promise<number>
   health(): Health
+  /** The jobs that were defined, registered or declared here. */
+  jobs(): readonly KnownJob[]
   /** Stops at once and closes the storage. Runs in progress are released. */
   close(): Promise<void>
   on<T extends EventType>(type: T, listener: (event: DurablyEvent<T>) => void): () => void
@@ -193,13 +193,11 @@ export function createInstance(options: DurablyOptions): Instance {
   const engine = createEngine(options, reporter.report)
   const worker = new Worker(engine)
   const lead = new WorkerLead(worker, engine)
-  const waits = new Waits(engine)
-  const tails = new TailReader(engine)
+  const [waits, tails] = [new Waits(engine), new TailReader(engine)]
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
   const isClosed = () => closing !== null
-  const migrating = new Migrating()
-  const takeover = new Takeover(engine, () => durably.close())
+  const [migrating, takeover] = [new Migrating(), new Takeover(engine, () => durably.close())]
   const { enqueue, create, disconnect } = connect({ engine, worker, waits, tails, migrating, isClosed })
 
   const trigger: Trigger = async (items) => (await create(items)).map(toTriggeredRun)
@@ -209,6 +207,7 @@ export function createInstance(options: DurablyOptions): Instance {
   const access = (tenant?: string) => ({
     ...createRunReads(engine, lead, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
+    ...createForks({ engine, tenant, onForked: () => worker.wake() }),
     ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   })
   const all = access()
@@ -240,6 +239,7 @@ export function createInstance(options: DurablyOptions): Instance {
       return (await worker.recoverFrom(workerId, crashed)).length
     },
     health: () => healthOf(engine, worker),
+    jobs: () => listJobs(engine),
     close() {
       takeover.end()
       closing ??= closeAll({ engine, worker, lead, waits, tails, before: [disconnect, ...uninstalls.reverse()] })
@@ -285,11 +285,6 @@ function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
   // A session without a tenant must not see everybody's runs.
   if (typeof scope.tenant !== 'string') throw new InvalidOptionError('scoped() needs a tenant that is a string.')
   return scope.tenant
-}
-
-function healthOf({ options, admission, trouble }: Engine, worker: Worker): Health {
-  const { workerId } = options
-  return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), trouble }
 }
 
 interface CloseParams extends Parts {

@@ -32,6 +32,8 @@ export interface RunFields {
   readonly deadlineAt: string | null
   readonly errorDetail: ErrorDetail | null
   readonly parentRunId: string | null
+  /** The run whose steps it began with: see `fork()`. */
+  readonly forkedFrom: string | null
   readonly version: number
   readonly lastEventSequence: number
   readonly createdAt: string
@@ -106,6 +108,7 @@ export function toRun<TOutput = unknown>(record: RunRecord): Run<TOutput> {
     deadlineAt: record.deadlineAt,
     errorDetail: record.errorDetail,
     parentRunId: record.parentRunId,
+    forkedFrom: record.forkedFrom ?? null,
     version: record.version,
     lastEventSequence: record.lastEventSequence,
     createdAt: record.createdAt,

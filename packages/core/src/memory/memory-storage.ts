@@ -1,5 +1,6 @@
 import {
   type EventStorage,
+  type ForkStorage,
   LIFECYCLE,
   type Lifecycle,
   type LimitStorage,
@@ -14,12 +15,13 @@ import { createClock } from './clock'
 import { command } from './commands'
 import { commit } from './commit'
 import { enqueue } from './enqueue'
+import { fork } from './fork'
 import { Hints } from './hints'
 import { createEvents, createLogs } from './history'
 import { claimWithin, createPauses, JobStates, loadOf } from './job-limits'
 import type { Memory } from './memory'
 import { purge } from './purge'
-import { getRun, getRuns, getSteps, nextDue } from './reads'
+import { counts, getRun, getRuns, getSteps, nextDue } from './reads'
 import { recover } from './recover'
 import { renew } from './renew'
 import { createRules } from './rules'
@@ -41,6 +43,7 @@ export interface MemoryStorage extends Storage {
   readonly signals: SignalStorage
   readonly watch: WatchStorage
   readonly limits: LimitStorage
+  readonly forks: ForkStorage
 }
 
 const OPTIONS: OptionNames<MemoryStorageOptions> = { now: true, keepEnded: true }
@@ -74,7 +77,7 @@ export function createMemoryStorageWith(
 }
 
 function bind(memory: Memory): MemoryStorage {
-  const { clock, hints, table } = memory
+  const { clock, hints } = memory
   const read = async <T>(look: () => T): Promise<T> => {
     clock.look()
     return look()
@@ -100,7 +103,7 @@ function bind(memory: Memory): MemoryStorage {
     getRun: (runId, scope) => read(() => getRun(memory, runId, scope)),
     getRuns: (query) => read(() => getRuns(memory, query)),
     getSteps: (runId, scope) => read(() => getSteps(memory, runId, scope)),
-    counts: (query) => read(() => table.counts.sum(query)),
+    counts: (query) => read(() => counts(memory, query)),
     nextDue: (jobs) => read(() => nextDue(memory, jobs)),
     events: createEvents(memory),
     logs: createLogs(memory),
@@ -109,6 +112,7 @@ function bind(memory: Memory): MemoryStorage {
       getUnread: (runId) => read(() => getUnread(memory, runId)),
     },
     watch: hints,
+    forks: { fork: (order) => write(() => fork(memory, order)) },
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
       load: (limits) => read(() => loadOf(memory, limits)),

@@ -1,6 +1,6 @@
-import type { NextDue, RunCursor, RunQuery, RunRecord, Scope, StepRecord } from '../port'
+import type { CountQuery, NextDue, RunCursor, RunQuery, RunRecord, Scope, StatusCounts, StepRecord } from '../port'
 import { copyOf, type Memory } from './memory'
-import { isParked, waitsForRetry } from './status-counts'
+import { countOf, isParked, waitsForRetry } from './status-counts'
 
 export function getRun({ table }: Memory, runId: string, scope: Scope = {}): RunRecord | null {
   const entry = table.find(runId, scope.tenant)
@@ -9,11 +9,30 @@ export function getRun({ table }: Memory, runId: string, scope: Scope = {}): Run
 
 export function getRuns(memory: Memory, query: RunQuery): RunRecord[] {
   const page: RunRecord[] = []
-  for (const record of newestFirst(memory, query)) {
+  if (query.limit === 0) return page
+  for (const record of matching(memory, query)) {
+    page.push(copyOf(record))
     if (page.length === query.limit) break
-    if (matches(record, query)) page.push(copyOf(record))
   }
   return page
+}
+
+export function counts(
+  memory: Memory,
+  { upTo = Number.POSITIVE_INFINITY, tenant, jobNames, ...others }: CountQuery,
+): StatusCounts {
+  const scope = { ...(tenant !== undefined && { tenant }), ...(jobNames !== undefined && { jobNames }) }
+  const whole = isEmpty(others) ? memory.table.counts.sum(scope) : countOf(matching(memory, { ...scope, ...others }))
+  const capped = Object.entries(whole).map(([name, count]) => [name, Math.min(count, upTo)])
+  return Object.fromEntries(capped) as unknown as StatusCounts
+}
+
+function isEmpty(conditions: object): boolean {
+  return Object.values(conditions).every((condition) => condition === undefined)
+}
+
+function* matching(memory: Memory, query: RunQuery): Iterable<RunRecord> {
+  for (const record of newestFirst(memory, query)) if (matches(memory, record, query)) yield record
 }
 
 export function getSteps({ table, clock }: Memory, runId: string, scope: Scope = {}): StepRecord[] {
@@ -45,8 +64,8 @@ function* newestFirst({ table }: Memory, { ids, cursor }: RunQuery): Iterable<Ru
   }
 }
 
-function matches(record: RunRecord, query: RunQuery): boolean {
-  const { statuses, jobNames, tenant, labels, parentRunId, holdingKey } = query
+function matches({ table }: Memory, record: RunRecord, query: RunQuery): boolean {
+  const { statuses, jobNames, tenant, labels, parentRunId, holdingKey, waitsForKinds } = query
   return (
     (statuses === undefined || statuses.includes(record.status)) &&
     (jobNames === undefined || jobNames.includes(record.jobName)) &&
@@ -55,10 +74,20 @@ function matches(record: RunRecord, query: RunQuery): boolean {
     (tenant === undefined || record.tenant === tenant) &&
     (parentRunId === undefined || record.parentRunId === parentRunId) &&
     (holdingKey === undefined || (record.concurrencyKey === holdingKey && record.concurrencySlot !== null)) &&
+    (query.createdFrom === undefined || record.createdAt >= query.createdFrom) &&
+    (query.createdBefore === undefined || record.createdAt < query.createdBefore) &&
+    (query.idPrefix === undefined || record.id.startsWith(query.idPrefix)) &&
+    (query.errorCode === undefined || record.errorDetail?.code === query.errorCode) &&
+    (waitsForKinds === undefined ||
+      (isSuspended(record) && table.find(record.id)?.steps.waitsFor(waitsForKinds) === true)) &&
     Object.entries(labels ?? {}).every(
       ([name, value]) => Object.hasOwn(record.labels, name) && record.labels[name] === value,
     )
   )
+}
+
+function isSuspended({ status, waitingFor }: RunRecord): boolean {
+  return status === 'pending' && waitingFor?.kind === 'steps'
 }
 
 function byAge(a: RunCursor, b: RunCursor): number {

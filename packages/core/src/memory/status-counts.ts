@@ -44,7 +44,7 @@ export class StatusCounter {
     addTo(counts, after, 1)
   }
 
-  sum(query: CountQuery): StatusCounts {
+  sum(query: Pick<CountQuery, 'tenant' | 'jobNames'>): StatusCounts {
     const sum = noCounts()
     const jobNames = query.jobNames && new Set(query.jobNames)
     for (const { tenant, jobName, counts } of this.#groups.values()) {
@@ -78,6 +78,13 @@ export function isParked({ waitingFor }: Counted): boolean {
 
 function kindOfWait({ waitingFor }: Counted): string | undefined {
   return waitingFor?.kind
+}
+
+/** One by one, where it is about more than job and tenant. */
+export function countOf(records: Iterable<RunRecord>): StatusCounts {
+  const counts = noCounts()
+  for (const record of records) addTo(counts, record, 1)
+  return counts
 }
 
 function addTo(counts: Counts, record: Counted, change: 1 | -1): void {

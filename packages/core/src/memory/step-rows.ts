@@ -1,5 +1,5 @@
 import { StorageError } from '../base'
-import type { Instant, StepRecord, StepWrite } from '../port'
+import type { Instant, StepKind, StepRecord, StepWrite } from '../port'
 import type { Clock } from './clock'
 import { frozenCopy } from './memory'
 
@@ -44,12 +44,25 @@ export class StepRows {
     return this.#rows?.get(id)
   }
 
+  /** A completed step of another run. */
+  copy(row: StepRow | undefined, { id, runId }: Pick<StepRow, 'id' | 'runId'>): void {
+    if (row?.status !== 'completed') return
+    this.#rows ??= new Map()
+    this.#liveIds ??= new Map()
+    this.#rows.set(id, { ...row, id, runId, leaseEpoch: 0 })
+    this.#liveIds.set(row.name, id)
+  }
+
   removeWaiting(): void {
     for (const row of this.#rows?.values() ?? []) {
       if (row.status !== 'waiting') continue
       this.#rows?.delete(row.id)
       this.#liveIds?.delete(row.name)
     }
+  }
+
+  waitsFor(kinds: readonly StepKind[]): boolean {
+    return [...(this.#rows?.values() ?? [])].some(({ status, kind }) => status === 'waiting' && kinds.includes(kind))
   }
 
   /** When the waits of these names end by themselves. */

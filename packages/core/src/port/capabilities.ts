@@ -1,10 +1,10 @@
 import type { EventRecord, EventTemplate, LogRecord, RunRecord, Scope, SignalRecord } from './records'
 import type { Json, RunStatus } from '../base'
 import type { ClaimParams } from './storage'
-import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
+import type { CommitAnswer, EnqueueAnswer, NewFork, NewRun, RunCommit } from './writes'
 
 /** The optional groups by name. */
-export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch' | 'limits' | 'cluster'
+export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch' | 'limits' | 'forks' | 'cluster'
 
 /** What is new of one run. */
 export interface EventTail {
@@ -68,6 +68,12 @@ export interface SignalStorage {
   send(signal: NewSignal): Promise<SignalAnswer>
   /** Not consumed yet, in the order of arrival. */
   getUnread(runId: string): Promise<readonly SignalRecord[]>
+}
+
+/** Runs that go on from where another one was. */
+export interface ForkStorage {
+  /** The new run with its steps, in one write; `null` when there is no such origin. May be repeated. */
+  fork(fork: NewFork): Promise<RunRecord | null>
 }
 
 /** Writes beside rows of the application, in one transaction. */

@@ -2,6 +2,7 @@ export {
   type Capability,
   type EventStorage,
   type EventTail,
+  type ForkStorage,
   type Hint,
   type JobLimits,
   type JobLoad,
@@ -85,4 +86,14 @@ export {
   type StatusCounts,
   type Storage,
 } from './storage'
-export type { CommitAnswer, EnqueueAnswer, Leaving, NewRun, Outcome, RunCommit, StepWrite, Suspend } from './writes'
+export type {
+  CommitAnswer,
+  EnqueueAnswer,
+  Leaving,
+  NewFork,
+  NewRun,
+  Outcome,
+  RunCommit,
+  StepWrite,
+  Suspend,
+} from './writes'

@@ -82,6 +82,7 @@ const UNTOUCHED: RunRecord = {
   timeoutMs: null,
   deadlineAt: null,
   parentRunId: null,
+  forkedFrom: null,
   alsoAwaitedBy: Object.freeze([]),
   scheduleId: null,
   scheduledFor: null,

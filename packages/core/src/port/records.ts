@@ -74,6 +74,8 @@ export interface RunRecord {
   readonly timeoutMs: number | null
   readonly deadlineAt: Instant | null
   readonly parentRunId: string | null
+  /** The run whose steps this one began with. */
+  readonly forkedFrom?: string | null
   /** Runs that asked for this one by its idempotency key, and wait for it as its parent does. */
   readonly alsoAwaitedBy: readonly string[]
   readonly scheduleId: string | null

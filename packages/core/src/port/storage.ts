@@ -1,6 +1,7 @@
 import type {
   Capability,
   EventStorage,
+  ForkStorage,
   LimitStorage,
   LogStorage,
   SignalStorage,
@@ -9,7 +10,7 @@ import type {
 } from './capabilities'
 import type { ClusterStorage } from './cluster-storage'
 import { CapabilityMissingError, type ErrorDetail, type RunStatus } from '../base'
-import type { EventTemplate, Instant, Lease, RunRecord, Scope, StepRecord } from './records'
+import type { EventTemplate, Instant, Lease, RunRecord, Scope, StepKind, StepRecord } from './records'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
 
 /**
@@ -125,15 +126,25 @@ export interface RunQuery {
   readonly parentRunId?: string
   /** Those that hold a slot of this concurrency key. */
   readonly holdingKey?: string
+  /** Created then or later. */
+  readonly createdFrom?: Instant
+  /** Created earlier. */
+  readonly createdBefore?: Instant
+  /** The id begins so, with no character beyond those of ids. */
+  readonly idPrefix?: string
+  /** The `code` in `errorDetail`. */
+  readonly errorCode?: string
+  /** Suspended, with a waiting step of one of these kinds. */
+  readonly waitsForKinds?: readonly StepKind[]
   readonly limit?: number
   /** The last run of the page before. */
   readonly cursor?: RunCursor
 }
 
-/** Which runs are counted: the conditions of `RunQuery` of the same names. */
-export interface CountQuery {
-  readonly tenant?: string
-  readonly jobNames?: readonly string[]
+/** Which runs are counted, and how far. */
+export interface CountQuery extends Omit<RunQuery, 'limit' | 'cursor'> {
+  /** Nothing is counted any further: a number that is this one means "at least so many". */
+  readonly upTo?: number
 }
 
 /** How many runs of each status there are. */
@@ -203,6 +214,7 @@ export interface Storage<Trx = unknown> {
   readonly transaction?: TransactionStorage<Trx>
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
+  readonly forks?: ForkStorage
   readonly cluster?: ClusterStorage
 }
 

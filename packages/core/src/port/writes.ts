@@ -26,6 +26,15 @@ export interface NewRun {
   readonly events: readonly EventTemplate[]
 }
 
+/** A run that begins with completed steps of another one. */
+export interface NewFork {
+  readonly run: NewRun
+  /** The run whose steps these are; without it nothing is created. */
+  readonly originId: string
+  /** Completed steps of it, each with the id that its copy gets. */
+  readonly steps: readonly { readonly id: string; readonly copyId: string }[]
+}
+
 /** `created` is false when another run has the idempotency key; `run` is then that one. */
 export interface EnqueueAnswer {
   readonly run: RunRecord

@@ -191,7 +191,8 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
   engine.events.emit(start, engine.plugins.recordsEvent('run:start') ? run.lastEventSequence : undefined)
   const callOffDeadline = watchDeadline(execution)
   // A first execution has none, and does not ask. Who stops its worker at this moment comes before the job function.
-  const steps = await (run.leaseEpoch === 1 ? [] : loadSteps(execution))
+  const hasNone = run.leaseEpoch === 1 && (run.forkedFrom ?? null) === null
+  const steps = await (hasNone ? [] : loadSteps(execution))
   const scope = createScope(execution, startedAt, steps)
   const conclusion: Conclusion =
     interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }

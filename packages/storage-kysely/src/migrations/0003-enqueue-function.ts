@@ -6,8 +6,16 @@ export const enqueueFunction: Migration = {
   version: 3,
   minReader: 2,
   build: (context) =>
-    context.dialect === 'postgres' ? [{ compile: () => CompiledQuery.raw(createFunction(context)) }] : [],
+    context.dialect === 'postgres'
+      ? [{ compile: () => CompiledQuery.raw(createEnqueueFunction(context, insertLabels)) }]
+      : [],
 }
+
+/** The statement of the function that a later migration has otherwise. */
+type InsertLabels = (context: { readonly table: (of: 'run_labels') => string }) => string
+
+const insertLabels: InsertLabels = ({ table }) =>
+  `insert into ${table('run_labels')} (run_id, name, value) select run_id, l.key, l.value from jsonb_each_text(labels) as l;`
 
 /** Where the tables are, as far as the text of the function knows. */
 const PLACE = '@place@'
@@ -16,7 +24,7 @@ const PLACE = '@place@'
  * The function names the schema of the tables, so that whoever calls it need not have them on a search path. One that was
  * left behind by durably, as its comment says, is replaced; one of the application is not.
  */
-function createFunction(context: MigrationContext): string {
+export function createEnqueueFunction(context: MigrationContext, labels: InsertLabels): string {
   const { name, written } = context
   const own = `${PLACE}.${quoted(name('enqueue'))}`
   const signature = `'${own}(text, jsonb, jsonb)'`
@@ -29,7 +37,7 @@ begin
   if obj_description(to_regprocedure(signature), 'pg_proc') = ${literal(COMMENT)} then
     execute 'drop function ' || signature;
   end if;
-  execute replace($text$${functionText(context)}$text$, '${PLACE}', place);
+  execute replace($text$${functionText(context, labels)}$text$, '${PLACE}', place);
   execute 'comment on function ' || signature || ' is ' || quote_literal(${literal(COMMENT)});
 end
 $durably$`
@@ -38,7 +46,7 @@ $durably$`
 const COMMENT = 'Creates a run of durably.'
 
 /** What it says to the workers is what `hints.ts` says: a change there is a migration here. */
-function functionText({ name, channel }: MigrationContext): string {
+function functionText({ name, channel }: MigrationContext, labelsOf: InsertLabels): string {
   const shown = literal(name('enqueue'))
   const table = (of: 'runs' | 'run_labels' | 'enqueue') => `${PLACE}.${quoted(name(of))}`
   return `
@@ -76,7 +84,7 @@ begin
       ${integer('timeout')}, created, created)
     on conflict do nothing;
     if found then
-      insert into ${table('run_labels')} (run_id, name, value) select run_id, l.key, l.value from jsonb_each_text(labels) as l;
+      ${labelsOf({ table })}
       perform pg_notify(${literal(channel)}, '{"from":"","due":true,"runs":[]}');
       return run_id;
     end if;

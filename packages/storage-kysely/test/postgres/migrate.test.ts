@@ -90,6 +90,7 @@ describe('migrate() on Postgres', () => {
           { version: 2 },
           { version: 3 },
           { version: 4 },
+          { version: 5 },
         ])
       })
     }

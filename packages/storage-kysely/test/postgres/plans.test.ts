@@ -150,7 +150,8 @@ describe('what a claim costs', () => {
     })
     await empty.close()
     await full.close()
-    expect(Math.abs(many.buffers - few.buffers)).toBeLessThanOrEqual(2)
+    // Indexes of many runs have a level more.
+    expect(Math.abs(many.buffers - few.buffers)).toBeLessThanOrEqual(6)
   })
 
   it('is not twice as much beside runs that wait, or that one key blocks', async () => {
@@ -297,6 +298,15 @@ describe('plans', () => {
     'find parked runs of a job': (storage) => storage.getRuns({ parked: true, jobNames: ['job'], limit: 100 }),
     'newest runs': (storage) => storage.getRuns({ limit: 100 }),
     'newest runs of a status': (storage) => storage.getRuns({ statuses: ['timed_out'], limit: 100 }),
+    'newest runs of a tenant': (storage) => storage.getRuns({ tenant: '', limit: 100 }),
+    'newest runs of a status of a tenant': (storage) =>
+      storage.getRuns({ tenant: '', statuses: ['timed_out'], limit: 100 }),
+    'newest runs of a job': (storage) => storage.getRuns({ jobNames: ['other'], limit: 100 }),
+    'newest runs of a job of a tenant': (storage) => storage.getRuns({ tenant: '', jobNames: ['other'], limit: 100 }),
+    'runs with a code': (storage) => storage.getRuns({ errorCode: 'E_PAY', limit: 100 }),
+    'runs that wait for a signal': (storage) => storage.getRuns({ waitsForKinds: ['signal'], limit: 100 }),
+    'runs of a tenant with a label': (storage) =>
+      storage.getRuns({ tenant: '', labels: { customer: '120' }, limit: 100 }),
     'counts of runs': (storage) => storage.counts({}),
     'runs with a label': (storage) => storage.getRuns({ labels: { customer: '120' }, limit: 100 }),
     'children of a run': (storage) => storage.getRuns({ parentRunId: 'F'.padEnd(25, '0').concat('4'), limit: 100 }),
@@ -337,6 +347,8 @@ describe('plans', () => {
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
     durably_steps_live_name: 'keeps a name to one recorded step',
     durably_signals_dedupe: 'keeps a dedupe key to one signal',
+    durably_runs_tenant_job: 'has a job of a tenant that is one of many: search.test.ts',
+    durably_runs_error_code: 'has a code that more runs than none have: search.test.ts',
   }
 
   it('use every index there is, or it is written what it is for', async () => {

@@ -6,6 +6,7 @@ import { COMMIT_CASES } from './commit'
 import type { ContractCase } from './contract-case'
 import { ENQUEUE_CASES, IDEMPOTENCY_CASES } from './enqueue'
 import { EVENT_CASES } from './events'
+import { FORK_CASES } from './forks'
 import { LIMIT_CASES } from './limits'
 import { LOG_CASES } from './logs'
 import { NEXT_DUE_CASES } from './next-due'
@@ -19,6 +20,7 @@ import { RENEW_CASES } from './renew'
 import { REOPEN_CASES, SIGNAL_REOPEN_CASES, TRANSACTION_REOPEN_CASES } from './reopen'
 import { REST_CASES } from './rests'
 import { RETRY_WAIT_CASES } from './retry-waits'
+import { SEARCH_CASES } from './search'
 import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
 import { STALE_CASES } from './stale'
@@ -47,6 +49,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...PURGE_CASES,
   ...READ_CASES,
   ...PAGE_CASES,
+  ...SEARCH_CASES,
   ...RETRY_WAIT_CASES,
   ...PARKED_CASES,
   ...NEXT_DUE_CASES,
@@ -55,6 +58,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...SIGNAL_CASES,
   ...WATCH_CASES,
   ...LIMIT_CASES,
+  ...FORK_CASES,
   ...TRANSACTION_CASES,
   ...REOPEN_CASES,
   ...SIGNAL_REOPEN_CASES,

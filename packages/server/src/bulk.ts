@@ -1,0 +1,148 @@
+import {
+  ConflictError,
+  defineJob,
+  NotFoundError,
+  type Durably,
+  type JobContext,
+  type JobDefinition,
+  type Run,
+  type RunCursor,
+  type RunFilter,
+  type ScopedDurably,
+} from '@coji/durably-core'
+import { z } from 'zod'
+import { HttpProblem } from './problem'
+import type { Call } from './route'
+import { bulkBodySchema } from './wire'
+
+/** Jobs of these names are the server's own: nobody triggers them, or starts them again with other payloads, over HTTP. */
+const OWN = 'durably:'
+export const BULK_JOB = 'durably:bulk'
+
+export function isOwnJob(jobName: string): boolean {
+  return jobName.startsWith(OWN)
+}
+
+type BulkCall = Call<unknown, z.output<typeof bulkBodySchema>>
+
+/** Few enough for a batch to be over soon, so that a crash repeats little. */
+const BATCH = 100
+const MOST_COUNTED = 10_000
+
+const payloadSchema = bulkBodySchema.extend({
+  actor: z.string().nullable(),
+  /** Whose runs: those of the tenant of this run itself, or everybody's. */
+  isForEverybody: z.boolean(),
+  expected: z.int(),
+})
+
+interface Tally {
+  readonly done: number
+  /** Not in a state for it (any more), or gone. */
+  readonly skipped: number
+}
+
+interface Batch extends Tally {
+  readonly last: RunCursor | null
+}
+
+/** What the run of a bulk action comes to. */
+export type BulkResult = Tally
+
+/** `POST /bulk/preview` */
+export async function previewBulk({ access, body }: BulkCall) {
+  const count = await countOf(access.runs, ownFilter(access, body.filter))
+  return { count: Math.min(count, MOST_COUNTED), isMore: count >= MOST_COUNTED }
+}
+
+/** `POST /bulk`: a run that does it batch by batch, and tells how far it is. */
+export async function startBulk(call: BulkCall): Promise<Run> {
+  const { access, body } = call
+  const { actor, tenant, actions, runs } = access
+  if (!actions.includes(body.action))
+    throw new HttpProblem('FORBIDDEN', `You may not do this: it needs "${body.action}".`)
+  const filter = ownFilter(access, body.filter)
+  const expected = await countOf(runs, filter)
+  const payload = { action: body.action, filter, actor, isForEverybody: tenant === null, expected }
+  const { deduplicated: _, ...run } = await runs.trigger(BULK_JOB, payload)
+  return run
+}
+
+function ownFilter({ tenant }: BulkCall['access'], filter: BulkCall['body']['filter']) {
+  if (tenant === null || filter.tenant === undefined || filter.tenant === tenant) return filter
+  throw new HttpProblem('FORBIDDEN', 'These are runs of somebody else.')
+}
+
+async function countOf(runs: Pick<ScopedDurably, 'counts'>, filter: RunFilter): Promise<number> {
+  const { waitsForRetry: _, parked: __, ...byStatus } = await runs.counts({ ...filter, upTo: MOST_COUNTED })
+  return Object.values(byStatus).reduce((sum, count) => sum + count, 0)
+}
+
+/**
+ * The job that bulk actions are runs of. `createDurablyHandler` registers it on its instance; an instance of another process
+ * that executes runs needs it as well: `durably.register({ bulk: bulkJob(durably) })`.
+ */
+export function bulkJob(durably: Durably): JobDefinition<typeof BULK_JOB, z.input<typeof payloadSchema>, BulkResult> {
+  return defineJob({ name: BULK_JOB, input: payloadSchema }, async (ctx, payload) => {
+    const { action, filter, isForEverybody, expected } = payload
+    const own = await durably.getRun(ctx.runId)
+    if (own === null) throw NotFoundError.run(ctx.runId)
+    const runs = isForEverybody ? durably : durably.scoped({ tenant: own.tenant })
+    const before = earlier(filter.createdBefore, own.createdAt)
+    const wanted = { ...filter, createdBefore: before }
+    return inBatches(ctx, { expected, next: (from) => batch(runs, { action, wanted, from }) })
+  })
+}
+
+/** Nothing that came after the request, and so not this run itself either. */
+function earlier(asked: string | undefined, now: string): string {
+  return asked !== undefined && Date.parse(asked) < Date.parse(now) ? asked : now
+}
+
+interface Batches {
+  readonly expected: number
+  next(from: RunCursor | null): Promise<Batch>
+}
+
+async function inBatches(ctx: JobContext, { expected, next }: Batches): Promise<BulkResult> {
+  let [done, skipped] = [0, 0]
+  let from: RunCursor | null = null
+  for (let n = 1; ; n++) {
+    const place: RunCursor | null = from
+    const { last, ...tally }: Batch = await ctx.run(`batch ${n}`, () => next(place))
+    done += tally.done
+    skipped += tally.skipped
+    ctx.progress(done + skipped, Math.max(expected, done + skipped))
+    if (last === null) return { done, skipped }
+    from = last
+  }
+}
+
+interface BatchParams {
+  readonly action: z.output<typeof bulkBodySchema>['action']
+  readonly wanted: RunFilter
+  readonly from: RunCursor | null
+}
+
+async function batch(runs: ScopedDurably, { action, wanted, from }: BatchParams): Promise<Batch> {
+  const place = from === null ? {} : { cursor: from }
+  const page = await runs.getRuns({ ...wanted, ...place, limit: BATCH })
+  let done = 0
+  for (const { id } of page) if (await isDone(runs, action, id)) done += 1
+  const last = page.length < BATCH ? undefined : page.at(-1)
+  const next = last === undefined ? null : { createdAt: last.createdAt, id: last.id }
+  return { done, skipped: page.length - done, last: next }
+}
+
+/** The guard of each command sees the run as it is now. */
+async function isDone(runs: ScopedDurably, action: BatchParams['action'], id: string): Promise<boolean> {
+  try {
+    if (action === 'cancel') await runs.cancel(id)
+    else if (action === 'retry') await runs.retry(id)
+    else await runs.deleteRun(id)
+    return true
+  } catch (error) {
+    if (error instanceof ConflictError || error instanceof NotFoundError) return false
+    throw error
+  }
+}

@@ -1,0 +1,104 @@
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import type {
+  JobDeclaration,
+  JobRecord,
+  Run,
+  RunFilter,
+  RunReads,
+  RunSubscriptions,
+  TriggeredRun,
+  TriggerOptions,
+} from '@coji/durably-core'
+import type { BulkResult } from '../bulk'
+import type { BulkBody, BulkPreview, JobList, Me, WaitPage } from '../wire'
+import { createCommands, withPayload, type ClientCommands } from './commands'
+import { subscribe, watchRuns, type RunChange } from './follow'
+import { createReads } from './reads'
+import { createTransport, type TransportOptions } from './transport'
+import { createWaits, type ClientWaits } from './wait'
+
+/** Where the server is. */
+export type ClientOptions = TransportOptions
+
+/** How a run is triggered over HTTP: whose run it is, the server says. */
+export type ClientTriggerOptions = Omit<TriggerOptions, 'tenant' | 'transaction'>
+
+/** Which runs a bulk action is about: those that meet every condition. */
+export type BulkFilter = Omit<RunFilter, 'limit' | 'cursor' | 'waitsForRetry' | 'parked'>
+
+/** Which of the runs that wait for somebody. */
+export interface WaitsQuery extends Pick<RunFilter, 'jobName' | 'tenant' | 'labels' | 'limit'> {
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+type NameOf<TJobs extends JobRecord> = TJobs[keyof TJobs]['name']
+/** The job that has the name; with jobs that are not known by name any of them. */
+type Named<TJob extends JobDeclaration, TName> = TJob extends unknown
+  ? TName extends TJob['name']
+    ? TJob
+    : never
+  : never
+type TypesOf<TJobs extends JobRecord, TName> = NonNullable<Named<TJobs[keyof TJobs], TName>['types']>
+
+/** The run API of the engine, over HTTP. */
+export interface DurablyClient<TJobs extends JobRecord = JobRecord>
+  extends RunReads,
+    ClientCommands,
+    RunSubscriptions,
+    ClientWaits {
+  /** Triggers a job by its name. */
+  trigger<TName extends NameOf<TJobs>>(
+    jobName: TName,
+    payload: TypesOf<TJobs, TName>['input'],
+    options?: ClientTriggerOptions,
+  ): Promise<TriggeredRun<TypesOf<TJobs, TName>['output']>>
+  /** Says which runs change, so that what is shown of them can be read anew. Ends with the function that is returned. */
+  watchRuns(listener: (change: RunChange) => void): () => void
+  /** The runs that wait for somebody, newest first, and the signals they wait for. */
+  waits(query?: WaitsQuery): Promise<WaitPage>
+  /** The jobs that the server knows. */
+  jobs(): Promise<JobList['jobs']>
+  /** How many runs `bulk()` would be about at present. */
+  previewBulk(action: BulkBody['action'], filter: BulkFilter): Promise<BulkPreview>
+  /** Does it to all runs that meet the conditions and are there already. The run that is answered has the progress. */
+  bulk(action: BulkBody['action'], filter: BulkFilter): Promise<Run<BulkResult>>
+  /** Who one is for the server, and what one may do. */
+  me(): Promise<Me>
+}
+
+const OPTIONS: OptionNames<ClientOptions> = { url: true, fetch: true, headers: true }
+
+/**
+ * A client of `createDurablyHandler`. It has the run API of the engine; its subscriptions reconnect by themselves.
+ *
+ * ```ts
+ * const durably = createDurablyClient<typeof jobs>({ url: '/api/durably' })
+ * const run = await durably.trigger('resize', { width: 300 })
+ * for await (const event of durably.subscribe(run.id)) console.log(event.type)
+ * ```
+ */
+export function createDurablyClient<TJobs extends JobRecord = JobRecord>(options: ClientOptions): DurablyClient<TJobs> {
+  refuseUnknownOptions('createDurablyClient()', options, OPTIONS)
+  const transport = createTransport(options)
+  const reads = createReads(transport)
+  const trigger = async (jobName: string, payload: unknown, triggerOptions: ClientTriggerOptions = {}) => {
+    const { runAt, ...others } = triggerOptions
+    const wanted = { ...others, runAt: runAt instanceof Date ? runAt.toISOString() : runAt }
+    const body = withPayload({ jobName, options: wanted }, payload, `The payload of job "${jobName}"`)
+    return transport.write<TriggeredRun>('POST', '/runs', body)
+  }
+  return {
+    ...reads,
+    ...createCommands(transport),
+    ...createWaits(reads),
+    subscribe: (id, following) => subscribe(transport, id, following),
+    trigger: trigger as DurablyClient<TJobs>['trigger'],
+    watchRuns: (listener) => watchRuns(transport, listener),
+    waits: (query) => transport.get<WaitPage>('/waits', { ...query }),
+    jobs: async () => (await transport.get<JobList>('/jobs')).jobs,
+    previewBulk: (action, filter) => transport.write('POST', '/bulk/preview', JSON.stringify({ action, filter })),
+    bulk: (action, filter) => transport.write('POST', '/bulk', JSON.stringify({ action, filter })),
+    me: () => transport.get<Me>('/me'),
+  }
+}

@@ -1,0 +1,32 @@
+import type { Run, RunCommands, RunForks } from '@coji/durably-core'
+import { encodeValue } from '@coji/durably-core/extend'
+import { pathOf } from './reads'
+import type { Transport } from './transport'
+
+/** What an operator does to runs, without what is for those who run the database. */
+export type ClientCommands = Omit<RunCommands, 'purge'> & RunForks
+
+export function createCommands(transport: Transport): ClientCommands {
+  const command = (name: string) => async (id: string) => transport.write<Run>('POST', pathOf(id, `/${name}`))
+  return {
+    cancel: command('cancel'),
+    retry: command('retry'),
+    unpark: command('unpark'),
+    failParked: command('fail'),
+    deleteRun: async (id) => transport.write<undefined>('DELETE', pathOf(id)),
+    fork: async (id, { after, payload } = {}) => {
+      return transport.write('POST', pathOf(id, '/fork'), withPayload({ after }, payload, 'The payload of a fork'))
+    },
+    signal: async (id, name, ...[payload, { dedupeKey } = {}]) => {
+      const body = withPayload({ name, dedupeKey }, payload, `The payload of signal "${name}"`)
+      return transport.write('POST', pathOf(id, '/signal'), body)
+    },
+  }
+}
+
+/** What JSON would change is refused here already, as the engine refuses it. */
+export function withPayload(fields: object, payload: unknown, what: string): string {
+  const text = encodeValue(payload, what)
+  const others = JSON.stringify(fields).slice(1, -1)
+  return `{${[others, ...(text === null ? [] : [`"payload":${text}`])].filter(Boolean).join()}}`
+}

@@ -1,0 +1,39 @@
+import { CancelledError, isEnded, NotFoundError, RunFailedError, TimeoutError } from '@coji/durably-core'
+import type { Run, RunOutput, RunReads, WaitOptions } from '@coji/durably-core'
+import { pause } from './pause'
+
+/** Waiting for runs. */
+export interface ClientWaits {
+  /**
+   * Waits for the end of a run. Rejects with `RunFailedError`, `CancelledError`, or `TimeoutError` after `timeout` ms of
+   * waiting, when the run goes on.
+   */
+  wait(id: string, options?: WaitOptions): Promise<RunOutput<unknown>>
+}
+
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 2000
+const GROWTH = 1.5
+
+export function createWaits({ getRun }: Pick<RunReads, 'getRun'>): ClientWaits {
+  return {
+    async wait(id, { timeout, signal } = {}) {
+      const deadline = timeout === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeout
+      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS)) {
+        signal?.throwIfAborted()
+        const run = await getRun(id)
+        if (run === null) throw NotFoundError.run(id)
+        if (isEnded(run.status)) return { id, output: outputOf(run) }
+        const leftMs = deadline - Date.now()
+        if (leftMs <= 0) throw new TimeoutError(`Run ${id} did not end within ${timeout} ms. It goes on.`)
+        await pause(Math.min(pauseMs, leftMs), signal)
+      }
+    },
+  }
+}
+
+function outputOf(run: Run): unknown {
+  if (run.status === 'completed') return run.output
+  if (run.status === 'cancelled') throw new CancelledError(run.id)
+  throw new RunFailedError(run)
+}

@@ -1,0 +1,294 @@
+/**
+ * The contract between server and client: everything that goes over the wire, as schemas from which the types, the checks
+ * and the OpenAPI document are made. The client, the hooks and the dashboard import the types and nothing else of it.
+ */
+import { RUN_STATUSES } from '@coji/durably-core'
+import type { ForkOptions, Log, Run, RunFields, RunFilter, Step, TriggerOptions } from '@coji/durably-core'
+import { z } from 'zod'
+
+type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
+
+const instant = z.string().meta({ format: 'date-time' })
+const count = z.int().nonnegative()
+/** Whatever a job takes or gives. What was `undefined` is left out. */
+const value = z.unknown().optional()
+
+const errorDetail = z.looseObject({ name: z.string() }).nullable()
+const progress = z.object({ current: z.number(), total: z.number().optional(), message: z.string().optional() })
+const labels = z.record(z.string(), z.string())
+const waitingFor = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('retry') }),
+  z.object({ kind: z.literal('steps'), steps: z.array(z.string()) }),
+  z.object({ kind: z.literal('unpark'), reason: z.string() }),
+])
+
+const runFields = {
+  id: z.string(),
+  jobName: z.string(),
+  jobVersion: z.string().nullable(),
+  tenant: z.string(),
+  payload: value,
+  labels,
+  idempotencyKey: z.string().nullable(),
+  concurrencyKey: z.string().nullable(),
+  concurrencyLimit: count,
+  priority: z.int(),
+  attempt: count,
+  attemptBase: count,
+  crashCount: count,
+  currentStepIndex: count,
+  progress: progress.nullable(),
+  availableAt: instant.nullable(),
+  waitingFor: waitingFor.nullable(),
+  ownerId: z.string().nullable(),
+  leaseUntil: instant.nullable(),
+  heartbeatAt: instant.nullable(),
+  cancelRequestedAt: instant.nullable(),
+  deadlineAt: instant.nullable(),
+  errorDetail,
+  parentRunId: z.string().nullable(),
+  forkedFrom: z.string().nullable(),
+  version: count,
+  lastEventSequence: count,
+  createdAt: instant,
+  updatedAt: instant,
+  startedAt: instant.nullable(),
+  finishedAt: instant.nullable(),
+} satisfies Shape<RunFields>
+
+const runShape = {
+  ...runFields,
+  status: z.enum(RUN_STATUSES),
+  output: value,
+  error: z.string().nullable(),
+} satisfies Shape<Run>
+
+export const runSchema = z.strictObject(runShape).meta({ id: 'Run' })
+export const triggeredRunSchema = z
+  .strictObject({ ...runShape, deduplicated: z.boolean() })
+  .meta({ id: 'TriggeredRun' })
+
+const stepShape = {
+  name: z.string(),
+  index: count,
+  kind: z.string(),
+  status: z.enum(['completed', 'failed', 'started', 'waiting']),
+  attempt: count,
+  output: value,
+  error: z.string().nullable(),
+  errorDetail,
+  checkpoint: value,
+  startedAt: instant,
+  completedAt: instant.nullable(),
+  dueAt: instant.nullable(),
+} satisfies Shape<Step>
+
+export const stepSchema = z.strictObject(stepShape).meta({ id: 'Step' })
+
+const logShape = {
+  id: z.string(),
+  runId: z.string(),
+  stepName: z.string().nullable(),
+  level: z.enum(['info', 'warn', 'error']),
+  message: z.string(),
+  data: value,
+  timestamp: instant,
+} satisfies Shape<Log>
+
+export const logSchema = z.strictObject(logShape).meta({ id: 'Log' })
+
+/** An event of a run: `type` says which further fields it has. */
+export const eventSchema = z
+  .looseObject({ type: z.string(), runId: z.string(), jobName: z.string(), seq: count, timestamp: instant })
+  .meta({ id: 'Event' })
+
+/** Runs newest first; `next` is the `cursor` of the page after it, `null` when this is the last. */
+export const runPageSchema = z.strictObject({ runs: z.array(runSchema), next: z.string().nullable() })
+export const stepListSchema = z.strictObject({ steps: z.array(stepSchema) })
+export const logListSchema = z.strictObject({ logs: z.array(logSchema), next: z.string().nullable() })
+export const eventListSchema = z.strictObject({ events: z.array(eventSchema), next: count.nullable() })
+export const explanationSchema = z.strictObject({ explanation: z.string() })
+
+/** Runs that wait for somebody, and the signals they wait for. */
+export const waitListSchema = z.strictObject({
+  waits: z.array(
+    z.strictObject({
+      run: runSchema,
+      signals: z.array(
+        z.strictObject({ stepName: z.string(), signalName: z.string(), since: instant, dueAt: instant.nullable() }),
+      ),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+
+/** Jobs that the server knows. `input` is the JSON Schema of what they take, where their schema tells. */
+export const jobListSchema = z.strictObject({
+  jobs: z.array(
+    z.strictObject({
+      name: z.string(),
+      version: z.string().nullable(),
+      isExecutedHere: z.boolean(),
+      input: z.record(z.string(), z.unknown()).nullable(),
+    }),
+  ),
+})
+
+/** How many runs there are of each status; of the pending ones, how many wait for a retry or are parked. */
+export const countsSchema = z
+  .strictObject({
+    ...(Object.fromEntries(RUN_STATUSES.map((status) => [status, count])) as Record<
+      (typeof RUN_STATUSES)[number],
+      typeof count
+    >),
+    waitsForRetry: count,
+    parked: count,
+  })
+  .meta({ id: 'Counts' })
+
+/** What one may do over HTTP. `read` is everything that changes nothing. */
+export const ACTIONS = ['read', 'trigger', 'cancel', 'retry', 'signal', 'fork', 'unpark', 'delete'] as const
+export type Action = (typeof ACTIONS)[number]
+
+/** Who asks, and what they may do. `tenant` is `null` for those who see everybody's runs. */
+export const meSchema = z
+  .strictObject({
+    actor: z.string().nullable(),
+    tenant: z.string().nullable(),
+    actions: z.array(z.enum(ACTIONS)),
+    /** Whether events of runs are stored, so that runs can be followed. */
+    history: z.boolean(),
+  })
+  .meta({ id: 'Me' })
+
+/** What went wrong (RFC 9457). `code` is stable and that of the engine where the engine refused. */
+export const problemSchema = z
+  .looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string(),
+    /** Of a conflict: the run that is in the way, and its status. */
+    runId: z.string().optional(),
+    runStatus: z.enum(RUN_STATUSES).nullable().optional(),
+    /** Of what a schema refuses. */
+    issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({ id: 'Problem' })
+
+export const openApiSchema = z.looseObject({ openapi: z.string() })
+
+/** In an address: one, or the same name again for each. */
+const oneOrMany = <T extends z.ZodType>(one: T) => z.union([one, z.array(one)])
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/)
+  .transform(Number)
+
+const text = z.string().min(1).max(512)
+
+const filterShape = {
+  status: oneOrMany(z.enum(RUN_STATUSES)).optional(),
+  jobName: oneOrMany(text).optional(),
+  tenant: z.string().max(512).optional(),
+  /** `labels[team]=red` */
+  labels: z.record(text, z.string().max(512)).optional(),
+  createdFrom: z.string().max(64).optional(),
+  createdBefore: z.string().max(64).optional(),
+  /** Shorter ones would be of almost all runs. */
+  idPrefix: z.string().min(6).max(64).optional(),
+  errorCode: text.optional(),
+  waitsFor: z.enum(['retry', 'unpark', 'signal', 'time', 'child']).optional(),
+} satisfies Partial<Shape<RunFilter>>
+
+/** Which runs, in an address: those that meet every condition. */
+const queryShape = { ...filterShape, waitsForRetry: flag.optional(), parked: flag.optional() }
+
+export const runListQuerySchema = z.strictObject({
+  ...queryShape,
+  /** So many at most; the server may give less and a `next`. */
+  limit: wholeNumber.optional(),
+  /** The `next` of the page before, or the id of a run that is still there. */
+  cursor: text.optional(),
+})
+
+/** `upTo`: counts no further. The server stops somewhere in any case. */
+export const countQuerySchema = z.strictObject({ ...queryShape, upTo: wholeNumber.optional() })
+
+export const waitListQuerySchema = z.strictObject({
+  jobName: filterShape.jobName,
+  tenant: filterShape.tenant,
+  labels: filterShape.labels,
+  limit: wholeNumber.optional(),
+  cursor: text.optional(),
+})
+
+export const logListQuerySchema = z.strictObject({ after: text.optional(), limit: wholeNumber.optional() })
+export const eventListQuerySchema = z.strictObject({ after: wholeNumber.optional(), limit: wholeNumber.optional() })
+export const followQuerySchema = z.strictObject({ after: wholeNumber.optional() })
+
+const triggerOptionsShape = {
+  idempotencyKey: text.optional(),
+  onConflict: z.enum(['return', 'reject']).optional(),
+  concurrencyKey: text.optional(),
+  concurrencyLimit: z.int().optional(),
+  holdKeyWhileWaiting: z.boolean().optional(),
+  delay: z.number().optional(),
+  runAt: z.string().max(64).optional(),
+  priority: z.int().optional(),
+  labels: labels.optional(),
+} satisfies Shape<Omit<TriggerOptions, 'tenant' | 'transaction'>>
+
+/** `POST /runs`. The payload is checked by the schema of the job where the server knows it. */
+export const triggerBodySchema = z.strictObject({
+  jobName: text,
+  payload: value,
+  options: z.strictObject(triggerOptionsShape).optional(),
+})
+
+/** What can be done to many runs at once: to those that meet every condition and were there before. */
+export const bulkBodySchema = z.strictObject({
+  action: z.enum(['cancel', 'retry', 'delete']),
+  filter: z.strictObject(filterShape),
+})
+
+/** How many runs meet the conditions at present; `isMore`: at least so many. */
+export const bulkPreviewSchema = z.strictObject({ count, isMore: z.boolean() })
+
+/** `POST /runs/:id/fork`: goes on after this completed step, else from the beginning. Without a payload it is that of the run. */
+export const forkBodySchema = z.strictObject({
+  after: text.optional(),
+  payload: value,
+}) satisfies z.ZodType<ForkOptions>
+
+/** `POST /runs/:id/signal` */
+export const signalBodySchema = z.strictObject({ name: text, payload: value, dedupeKey: text.optional() })
+export const signalAnswerSchema = z.strictObject({ deduplicated: z.boolean() })
+
+/** The last word of `GET /runs/:id/events`, after the last event of a run that has ended. */
+export const doneSchema = z.strictObject({ status: z.enum(RUN_STATUSES) })
+
+/** A message of `GET /events`: the run changed, and was so when it was looked at. `null`: it is gone. */
+export const runHintSchema = z.strictObject({
+  id: z.string(),
+  status: z.enum(RUN_STATUSES).nullable(),
+  version: count.nullable(),
+})
+
+export type RunHint = z.output<typeof runHintSchema>
+export type WireRun = z.output<typeof runSchema>
+export type WireStep = z.output<typeof stepSchema>
+export type WireLog = z.output<typeof logSchema>
+export type WireEvent = z.output<typeof eventSchema>
+export type RunPage = z.output<typeof runPageSchema>
+export type Me = z.output<typeof meSchema>
+export type Problem = z.output<typeof problemSchema>
+export type TriggerBody = z.input<typeof triggerBodySchema>
+export type BulkBody = z.input<typeof bulkBodySchema>
+export type BulkPreview = z.output<typeof bulkPreviewSchema>
+export type WaitPage = z.output<typeof waitListSchema>
+export type JobList = z.output<typeof jobListSchema>
+export type SignalBody = z.input<typeof signalBodySchema>
+export type Done = z.output<typeof doneSchema>

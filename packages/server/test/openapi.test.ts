@@ -1,0 +1,16 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { expect, it } from 'vitest'
+import { DOCUMENT, openApi } from './api'
+
+it('is a document of OpenAPI 3.1 that says what every route takes and answers', async () => {
+  const validator = new Validator()
+  expect(await validator.validate(structuredClone(DOCUMENT))).toEqual({ valid: true })
+  expect(validator.version).toBe('3.1')
+  await expect(JSON.stringify(DOCUMENT, null, 2)).toMatchFileSnapshot('./openapi.snapshot')
+})
+
+it('is served, with the place where the handler is mounted', async () => {
+  const { handler } = openApi({ basePath: '/api/durably' })
+  const response = await handler(new Request('http://app.test/api/durably/openapi.json'))
+  expect(await response.json()).toEqual({ ...DOCUMENT, servers: [{ url: '/api/durably' }] })
+})

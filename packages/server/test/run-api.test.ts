@@ -1,0 +1,326 @@
+import {
+  CancelledError,
+  ConflictError,
+  createDurably,
+  HistoryRequiredError,
+  InvalidOptionError,
+  NotFoundError,
+  RunFailedError,
+  SerializationError,
+  TimeoutError,
+  ValidationError,
+  type Durably,
+  type RunFilter,
+  type ScopedDurably,
+  type Storage,
+} from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
+import { withLogPersistence } from '@coji/durably-plugins'
+import { createKyselyStorage } from '@coji/durably-storage-kysely'
+import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'
+import Database from 'better-sqlite3'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { createDurablyHandler } from '../src'
+import { createDurablyClient, type DurablyClient } from '../src/client'
+
+/** What engine and client have in common. */
+type RunApi = Omit<ScopedDurably, 'purge' | 'trigger'> & {
+  trigger(
+    jobName: string,
+    payload?: unknown,
+    options?: Parameters<DurablyClient['trigger']>[2],
+  ): ReturnType<DurablyClient['trigger']>
+}
+
+const NOBODY = '01J00000000000000000000000'
+
+const STORAGES: Readonly<Record<string, () => Storage>> = {
+  memory: createMemoryStorage,
+  'better-sqlite3': () => createKyselyStorage({ dialect: betterSqlite3({ database: new Database(':memory:') }) }),
+}
+
+const SIDES: Readonly<Record<string, (durably: Durably) => RunApi>> = {
+  engine: (durably) => durably,
+  client: clientOf,
+}
+
+function clientOf(durably: Durably): DurablyClient {
+  const handler = createDurablyHandler(durably, { allowAnonymous: true, maxPageSize: 3 })
+  return createDurablyClient({ url: 'http://app.test', fetch: handler })
+}
+
+async function open(storage: Storage, history = true): Promise<Durably> {
+  const durably = createDurably({ storage, logger: null })
+  onTestFinished(() => durably.close())
+  if (history) durably.use(withLogPersistence())
+  await durably.migrate()
+  durably.defineJob({ name: 'steps', input: z.object({ count: z.number() }) }, async (ctx, { count }) => {
+    for (let n = 0; n < count; n++) {
+      ctx.log.info(`line ${n}`, { n })
+      await ctx.run(`step ${n}`, () => n)
+    }
+    return { count }
+  })
+  durably.defineJob({ name: 'ask', input: z.unknown() }, (ctx) => ctx.waitFor('answer', { schema: z.unknown() }))
+  durably.defineJob({ name: 'same', input: z.unknown() }, (_ctx, payload) => payload as string)
+  durably.defineJob({ name: 'coded', input: z.unknown() }, () => {
+    throw Object.assign(new Error('no money'), { code: 'E_PAY' })
+  })
+  const retry = { maxAttempts: 2, delay: 3_600_000 }
+  durably.defineJob({ name: 'retried', input: z.unknown(), retry }, () => {
+    throw new Error('later')
+  })
+  durably.defineJob({ name: 'fail', input: z.unknown() }, () => {
+    throw new Error('it broke')
+  })
+  return durably
+}
+
+/** Class, code, message and what else it has: everything that somebody may depend on. */
+async function refusalOf(asked: Promise<unknown>) {
+  const error = await asked.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  return error instanceof Error ? { ...error, kind: error.constructor, message: error.message } : error
+}
+
+async function read<T>(stream: AsyncIterable<T>, count = Number.POSITIVE_INFINITY): Promise<T[]> {
+  const all: T[] = []
+  for await (const each of stream) {
+    all.push(each)
+    if (all.length >= count) break
+  }
+  return all
+}
+
+describe.each(Object.entries(STORAGES))('on %s', (_storage, createStorage) => {
+  describe.each(Object.entries(SIDES))('the run API of the %s', (side, toApi) => {
+    async function begin(history = true) {
+      const durably = await open(createStorage(), history)
+      const api = toApi(durably)
+      const ran = async (jobName = 'steps', payload: unknown = { count: 2 }) => {
+        const { id } = await api.trigger(jobName, payload)
+        await durably.runUntilIdle()
+        return id
+      }
+      return { durably, api, ran }
+    }
+
+    it('triggers runs, once for a key', async () => {
+      const { durably, api } = await begin()
+      const options = {
+        ...{ idempotencyKey: 'key', concurrencyKey: 'ck', concurrencyLimit: 2, holdKeyWhileWaiting: true, priority: 5 },
+        ...{ runAt: new Date('2099-01-01T00:00:00Z'), labels: { team: 'red' } },
+      }
+      const run = await api.trigger('steps', { count: 2 }, options)
+      expect(run).toEqual({ ...(await durably.getRun(run.id)), deduplicated: false })
+      expect(run).toMatchObject({ priority: 5, labels: { team: 'red' }, availableAt: '2099-01-01T00:00:00.000Z' })
+      expect(await api.trigger('steps', { count: 2 }, options)).toEqual({ ...run, deduplicated: true })
+      const other = api.trigger('steps', { count: 3 }, { ...options, onConflict: 'reject' })
+      expect(await refusalOf(other)).toMatchObject({
+        kind: ConflictError,
+        code: 'CONFLICT',
+        runId: run.id,
+        status: 'pending',
+      })
+    })
+
+    it('refuses payloads that schema or JSON refuse, with all that the error says', async () => {
+      const { durably, api } = await begin()
+      expect(await refusalOf(api.trigger('steps', { count: 'two' }))).toMatchObject({
+        kind: ValidationError,
+        message: expect.stringMatching(/^The payload of job "steps" does not match its schema: count: /),
+        issues: [{ path: 'count' }],
+      })
+      expect(await refusalOf(api.trigger('same', { at: new Date() }))).toMatchObject({ kind: SerializationError })
+      expect(await refusalOf(api.trigger('same', 1, { priority: 0.5 }))).toMatchObject({ kind: InvalidOptionError })
+      expect(await durably.getRuns()).toEqual([])
+    })
+
+    it('keeps values as they are', async () => {
+      const { durably, api } = await begin()
+      for (const value of [undefined, null, '', 'ü', 0, [1, [2]], { a: { b: null } }]) {
+        const { id } = await api.trigger('same', value)
+        await durably.runUntilIdle()
+        const run = await api.getRun(id)
+        expect([run?.payload, run?.output]).toEqual([value, value])
+      }
+    })
+
+    it('reads runs, steps, logs and events as they are stored', async () => {
+      const { durably, api, ran } = await begin()
+      const id = await ran('steps', { count: 5 })
+      expect(await api.getRun(id)).toEqual(await durably.getRun(id))
+      expect(await api.getSteps(id)).toEqual(await durably.getSteps(id))
+      const [logs, events] = [await durably.getLogs(id), await durably.getEvents(id)]
+      expect(await api.getLogs(id)).toEqual(logs)
+      expect(await api.getLogs(id, { after: logs[0]?.id, limit: 4 })).toEqual(logs.slice(1, 5))
+      expect(await api.getEvents(id)).toEqual(events)
+      expect(await api.getEvents(id, { after: 2, limit: 4 })).toEqual(events.slice(2, 6))
+      expect(await api.explain(id)).toBe(await durably.explain(id))
+    })
+
+    it('has null or nothing for what is not there', async () => {
+      const { api } = await begin()
+      for (const id of [NOBODY, 'a/b', '%', '', '..']) {
+        expect(await api.getRun(id)).toBeNull()
+        expect([await api.getSteps(id), await api.getLogs(id), await api.getEvents(id)]).toEqual([[], [], []])
+        expect(await api.explain(id)).toBe(`There is no run ${id}. It may have been deleted or purged.`)
+        expect(await refusalOf(api.cancel(id))).toMatchObject({ kind: NotFoundError, code: 'NOT_FOUND' })
+      }
+    })
+
+    it('lists runs newest first: all of them, those that match, or page by page', async () => {
+      const { durably, api, ran } = await begin()
+      const ids: string[] = []
+      for (let n = 0; n < 8; n++) ids.unshift(await ran(n % 2 === 0 ? 'same' : 'fail'))
+      const idsOf = async (...filter: Parameters<RunApi['getRuns']>) =>
+        (await api.getRuns(...filter)).map(({ id }) => id)
+      expect(await api.getRuns()).toEqual(await durably.getRuns())
+      expect(await idsOf()).toEqual(ids)
+      expect(await idsOf({ limit: 5 })).toEqual(ids.slice(0, 5))
+      expect(await idsOf({ status: 'failed' })).toEqual(ids.filter((_, index) => index % 2 === 0))
+      expect(await idsOf({ jobName: ['same', 'none'], status: ['failed', 'completed'] })).toHaveLength(4)
+      expect(await idsOf({ waitsForRetry: false, parked: false, tenant: '' })).toEqual(ids)
+      expect(await idsOf({ labels: { team: 'red' } })).toEqual([])
+      const [, second] = await api.getRuns({ limit: 2 })
+      expect(await idsOf({ cursor: second, limit: 4 })).toEqual(ids.slice(2, 6))
+      expect(await idsOf({ cursor: ids[1] })).toEqual(ids.slice(2))
+      await api.deleteRun(ids[1] ?? '')
+      expect(await idsOf({ cursor: second })).toEqual(ids.slice(2))
+      expect(await refusalOf(api.getRuns({ cursor: ids[1] }))).toMatchObject({ kind: InvalidOptionError })
+      expect(await api.counts({ jobName: 'fail' })).toEqual(await durably.counts({ jobName: 'fail' }))
+    })
+
+    it('finds runs by time, id, code, and what they wait for', async () => {
+      const { durably, api, ran } = await begin()
+      const [failed, asking] = [await ran('coded'), await ran('ask')]
+      const { id: retrying } = await api.trigger('retried')
+      await durably.runUntilIdle()
+      const idsOf = async (...filter: Parameters<RunApi['getRuns']>) =>
+        (await api.getRuns(...filter)).map(({ id }) => id)
+      expect(await idsOf({ errorCode: 'E_PAY' })).toEqual([failed])
+      expect(await idsOf({ waitsFor: 'signal' })).toEqual([asking])
+      expect(await idsOf({ waitsFor: 'retry' })).toEqual([retrying])
+      for (const waitsFor of ['unpark', 'time', 'child'] as const) expect(await idsOf({ waitsFor })).toEqual([])
+      expect(await idsOf({ idPrefix: asking.slice(0, 25) })).toContain(asking)
+      expect(await idsOf({ idPrefix: '7ZZZZZZZ' })).toEqual([])
+      const at = (await api.getRun(failed))?.createdAt ?? ''
+      expect(await idsOf({ createdFrom: at, createdBefore: new Date('2999-01-01') })).toHaveLength(3)
+      expect(await idsOf({ createdBefore: at })).toEqual([])
+      expect(await api.counts({ upTo: 1 })).toMatchObject({ pending: 1, failed: 1, completed: 0, waitsForRetry: 1 })
+      const bad = [
+        { createdFrom: 'today' },
+        { waitsFor: 'rain' },
+        { errorCode: '' },
+        { waitsFor: 'retry', parked: true },
+      ]
+      for (const filter of bad) {
+        expect(await refusalOf(api.getRuns(filter as RunFilter))).toMatchObject({ kind: InvalidOptionError })
+      }
+    })
+
+    it('cancels, retries and deletes, and says what is in the way', async () => {
+      const { durably, api, ran } = await begin()
+      const { id } = await api.trigger('steps', { count: 1 })
+      const cancelled = await api.cancel(id)
+      expect(cancelled).toEqual(await durably.getRun(id))
+      expect(await refusalOf(api.cancel(id))).toMatchObject({
+        ...{ kind: ConflictError, runId: id, status: 'cancelled' },
+        message: `Run ${id} is cancelled; cancel() takes a run that is pending, assigned, orphaned, running.`,
+      })
+      expect(await api.retry(id)).toMatchObject({ status: 'pending', attempt: 2 })
+      for (const command of [api.unpark, api.failParked, api.deleteRun])
+        expect(await refusalOf(command(id))).toMatchObject({ kind: ConflictError, status: 'pending' })
+      await api.deleteRun(await ran('same'))
+      expect(await api.getRuns()).toHaveLength(1)
+    })
+
+    it('does runs again after a step, or with another payload', async () => {
+      const { durably, api, ran } = await begin()
+      const id = await ran('steps', { count: 2 })
+      const forked = await api.fork(id, { after: 'step 0', payload: { count: 3 } })
+      expect(forked).toEqual(await durably.getRun(forked.id))
+      expect(forked).toMatchObject({ forkedFrom: id, payload: { count: 3 }, currentStepIndex: 1 })
+      expect((await api.getSteps(forked.id)).map(({ name }) => name)).toEqual(['step 0'])
+      await durably.runUntilIdle()
+      expect(await api.getRun(forked.id)).toMatchObject({ status: 'completed', output: { count: 3 } })
+      expect(await api.fork(id)).toMatchObject({ payload: { count: 2 }, currentStepIndex: 0 })
+      expect(await refusalOf(api.fork(id, { after: 'step 9' }))).toMatchObject({ kind: InvalidOptionError })
+      expect(await refusalOf(api.fork(id, { payload: { count: 'x' } }))).toMatchObject({ kind: ValidationError })
+      expect(await refusalOf(api.fork(NOBODY))).toMatchObject({ kind: NotFoundError })
+    })
+
+    it('signals, once for a key', async () => {
+      const { durably, api, ran } = await begin()
+      const id = await ran('ask')
+      expect(await api.signal(id, 'answer', { yes: true }, { dedupeKey: 'one' })).toEqual({ deduplicated: false })
+      expect(await api.signal(id, 'answer', 2, { dedupeKey: 'one' })).toEqual({ deduplicated: true })
+      await durably.runUntilIdle()
+      expect(await api.getRun(id)).toMatchObject({ status: 'completed', output: { yes: true } })
+      expect(await refusalOf(api.signal(id, 'answer'))).toMatchObject({ kind: ConflictError, status: 'completed' })
+    })
+
+    it('follows a run from any place to its end', async () => {
+      const { durably, api, ran } = await begin()
+      const id = await ran('steps', { count: 3 })
+      const events = await durably.getEvents(id)
+      for (const after of [0, 1, events.length - 1, events.length]) {
+        expect(await read(api.subscribe(id, { after }))).toEqual(events.slice(after))
+      }
+      expect(await refusalOf(read(api.subscribe(NOBODY)))).toMatchObject({ kind: NotFoundError })
+      expect(() => api.subscribe(id, { after: -1 })).toThrow(InvalidOptionError)
+    })
+
+    it('follows a run that goes on, until somebody leaves', async () => {
+      const { durably, api, ran } = await begin()
+      const id = await ran('ask')
+      const abort = new AbortController()
+      const [whole, left, aborted] = [
+        read(api.subscribe(id)),
+        read(api.subscribe(id), 1),
+        refusalOf(read(api.subscribe(id, { signal: abort.signal }))),
+      ]
+      expect(await left).toMatchObject([{ type: 'run:trigger', seq: 1 }])
+      abort.abort(new Error('enough'))
+      expect(await aborted).toMatchObject({ message: 'enough' })
+      await api.signal(id, 'answer', 1)
+      await durably.runUntilIdle()
+      expect(await whole).toEqual(await durably.getEvents(id))
+    })
+
+    it('says that following needs a history', async () => {
+      const { api } = await begin(false)
+      const { id } = await api.trigger('same', 1)
+      await api.cancel(id)
+      expect(await refusalOf(read(api.subscribe(id)))).toMatchObject({
+        kind: HistoryRequiredError,
+        message: `Following run ${id} needs stored events: durably.use(withLogPersistence()).`,
+      })
+    })
+
+    if (side === 'client')
+      it('waits for the end of a run, however that is', async () => {
+        const { durably, api, ran } = await begin()
+        const { wait } = clientOf(durably)
+        const id = await ran('same', 42)
+        expect(await wait(id)).toEqual({ id, output: 42 })
+        const failed = await ran('fail')
+        expect(await refusalOf(wait(failed))).toMatchObject({
+          kind: RunFailedError,
+          run: { id: failed, error: 'it broke' },
+        })
+        const { id: waiting } = await api.trigger('ask')
+        expect(await refusalOf(wait(waiting, { timeout: 1 }))).toMatchObject({ kind: TimeoutError })
+        expect(await refusalOf(wait(waiting, { signal: AbortSignal.abort(new Error('enough')) }))).toMatchObject({
+          message: 'enough',
+        })
+        const ended = refusalOf(wait(waiting))
+        await api.cancel(waiting)
+        expect(await ended).toMatchObject({ kind: CancelledError, runId: waiting })
+        expect(await refusalOf(wait(NOBODY))).toMatchObject({ kind: NotFoundError })
+      })
+  })
+})

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { reportSuite } from '../../../../test/report'
+import { SCALE, scaled } from '../../../../test/scale'
+import { COUNTS, LISTS } from '../searches'
+import { type ExplainBench, explainBench } from './explain'
+
+const RUNS = scaled({ quick: 50_000, full: 1_000_000 })
+
+const MOST_MS = 50
+/** Of 8 kB: what a page of fifty runs, or counts up to 10,000, may look at. A walk through everything takes many times that. */
+const MOST_BUFFERS = { list: 5000, count: 40_000 } as const
+
+/** As for SQLite. */
+const FILL = [
+  `insert into durably_runs (id, tenant, job_name, payload, status, available_at, waiting_for, error, error_detail, output,
+    created_at, updated_at, finished_at)
+  select '01' || lpad(i::text, 24, '0'), tenant, job, '{"n":1}', status,
+    case when status = 'pending' and i % 3 > 0 then null else at end,
+    cast(case when status <> 'pending' then null when i % 3 = 1 then '{"kind":"steps","steps":["approval"]}'
+      when i % 3 = 2 and i % 1000 < 10 then '{"kind":"unpark","reason":"changed"}' when i % 3 = 0 then '{"kind":"retry"}' end as json),
+    case when status = 'failed' then 'broken' end,
+    cast(case when status = 'failed' then case when i = 97 then '{"name":"Error","code":"E_RARE"}'
+      else '{"name":"Error","code":"E_OFTEN"}' end end as json),
+    cast(case when status = 'completed' then '"done"' end as json), at, at, case when status not in ('pending') then at end
+  from (select i, case when i <= 20 then 'rare' when i % 10 = 0 then 'tenant' || (i / 10 % 50) else 'acme' end as tenant,
+      case when i <= 20 then 'rare' when i % 7 = 0 then 'job' || (i / 7 % 20) else 'job' end as job,
+      case when i > ${RUNS} * 0.98 then 'pending' when i % 97 = 0 then 'failed' when i % 101 = 0 then 'cancelled'
+        else 'completed' end as status,
+      timestamptz '2023-11-14 22:13:20Z' + i * interval '2.5 s' as at from generate_series(1, ${RUNS}) as i) as made`,
+  `insert into durably_run_labels (run_id, name, value, tenant, created_at)
+    select id, 'team', case when tenant = 'rare' then 'rare' else 'red' end, tenant, created_at from durably_runs`,
+  `insert into durably_steps (id, run_id, name, "index", kind, status, attempt, wait_name, lease_epoch, claim_token, started_at)
+    select 'S' || id, id, 'approval', 0, case when right(id, 3) = '001' then 'signal' else 'sleep' end, 'waiting', 1,
+      'approval', 1, 'token', created_at from durably_runs where waiting_for ->> 'kind' = 'steps'`,
+  'vacuum analyze',
+]
+
+describe(`lists and counts of ${RUNS} runs on Postgres`, () => {
+  let bench: ExplainBench
+  const times: Record<string, number> = {}
+
+  beforeAll(async () => {
+    bench = await explainBench()
+    for (const statement of FILL) await bench.execute(statement)
+  })
+
+  afterAll(() => bench.close())
+
+  it.each(Object.entries(LISTS))('%s: looks at little', async (name, query) => {
+    const { ms, buffers } = await bench.explain((storage) => storage.getRuns(query))
+    times[name] = ms
+    expect(buffers).toBeLessThan(MOST_BUFFERS.list)
+  })
+
+  it.each(Object.entries(COUNTS))('counts of %s: look at little', async (name, query) => {
+    const { ms, buffers } = await bench.explain((storage) => storage.counts(query))
+    times[`counts of ${name}`] = ms
+    expect(buffers).toBeLessThan(MOST_BUFFERS.count)
+  })
+
+  it('takes no longer than people notice', () => {
+    const [slowest = '', ms = 0] = Object.entries(times).sort(([, a], [, b]) => b - a)[0] ?? []
+    reportSuite({ suite: `lists of ${RUNS} runs on Postgres`, slowest, ms: ms.toFixed(1) })
+    if (SCALE === 'full') expect(ms, slowest).toBeLessThan(MOST_MS)
+  })
+})

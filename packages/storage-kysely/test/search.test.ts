@@ -1,0 +1,112 @@
+import Database from 'better-sqlite3'
+import type { CompiledQuery } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { reportSuite } from '../../../test/report'
+import { SCALE, scaled } from '../../../test/scale'
+import { createKyselyStorage, type KyselyStorage } from '../src'
+import { betterSqlite3 } from '../src/drivers/better-sqlite3'
+import { type Counted, counting } from './counting'
+import { tempFile } from './databases'
+import { COUNTS, LISTS } from './searches'
+
+const RUNS = scaled({ quick: 20_000, full: 1_000_000 })
+
+/** How long the worker of a process stands still at most, since better-sqlite3 answers within the call. */
+const MOST_MS = 50
+
+/**
+ * Most runs are of one tenant and one job and have completed; one in ten is of others, one in a hundred failed, and a few at
+ * the beginning of all are of a tenant, a job and a label of their own.
+ */
+const FILL = [
+  `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${RUNS}),
+  made as (
+    select i, case when i <= 20 then 'rare' when i % 10 = 0 then 'tenant' || (i / 10 % 50) else 'acme' end as tenant,
+      case when i <= 20 then 'rare' when i % 7 = 0 then 'job' || (i / 7 % 20) else 'job' end as job,
+      case when i > ${RUNS} * 0.98 then 'pending' when i % 97 = 0 then 'failed' when i % 101 = 0 then 'cancelled'
+        else 'completed' end as status,
+      strftime('%Y-%m-%dT%H:%M:%fZ', 1700000000 + i * 2.5, 'unixepoch') as at from n)
+  insert into durably_runs (id, tenant, job_name, payload, status, available_at, waiting_for, error, error_detail, output,
+    created_at, updated_at, finished_at)
+  select '01' || printf('%024d', i), tenant, job, '{"n":' || i || '}', status,
+    case when status = 'pending' and i % 3 > 0 then null else at end,
+    case when status <> 'pending' then null when i % 3 = 1 then '{"kind":"steps","steps":["approval"]}'
+      when i % 3 = 2 and i % 1000 < 10 then '{"kind":"unpark","reason":"changed"}' when i % 3 = 0 then '{"kind":"retry"}' end,
+    case when status = 'failed' then 'broken' end,
+    case when status = 'failed' then case when i = 97 then '{"name":"Error","code":"E_RARE"}'
+      else '{"name":"Error","code":"E_OFTEN"}' end end,
+    case when status = 'completed' then '"done"' end, at, at,
+    case when status not in ('pending') then at end
+  from made`,
+  `insert into durably_run_labels (run_id, name, value, tenant, created_at)
+    select id, 'team', case when tenant = 'rare' then 'rare' else 'red' end, tenant, created_at from durably_runs`,
+  `insert into durably_steps (id, run_id, name, "index", kind, status, attempt, wait_name, lease_epoch, claim_token, started_at)
+    select 'S' || id, id, 'approval', 0, case when substr(id, -3) = '001' then 'signal' else 'sleep' end, 'waiting', 1,
+      'approval', 1, 'token', created_at from durably_runs where json_extract(waiting_for, '$.kind') = 'steps'`,
+]
+
+describe(`lists and counts of ${RUNS} runs`, () => {
+  const { file, remove } = tempFile()
+  let counted: Counted
+  let storage: KyselyStorage
+  let raw: Database.Database
+
+  beforeAll(async () => {
+    counted = counting(betterSqlite3(file))
+    storage = createKyselyStorage({ dialect: counted.dialect })
+    await storage.migrate()
+    raw = new Database(file)
+    for (const statement of FILL) raw.exec(statement)
+  })
+
+  afterAll(async () => {
+    raw.close()
+    await storage.close()
+    remove()
+  })
+
+  async function sent(act: () => Promise<unknown>): Promise<CompiledQuery> {
+    counted.messages.length = 0
+    await act()
+    const query = counted.messages.at(-1)?.[0]
+    if (query === undefined) throw new Error('Nothing was sent.')
+    return query
+  }
+
+  function planOf({ sql, parameters }: CompiledQuery): readonly string[] {
+    const rows = raw.prepare<unknown[], { detail: string }>(`explain query plan ${sql}`).all(...parameters)
+    return rows.map(({ detail }) => detail)
+  }
+
+  async function bestMs(act: () => Promise<unknown>): Promise<number> {
+    let best = Number.POSITIVE_INFINITY
+    for (let n = 0; n < 5; n++) {
+      const begin = performance.now()
+      await act()
+      best = Math.min(best, performance.now() - begin)
+    }
+    return best
+  }
+
+  it.each(Object.entries(LISTS))('%s: no table is read from end to end', async (_name, query) => {
+    const plan = planOf(await sent(() => storage.getRuns(query)))
+    expect(plan.filter((line) => /^SCAN (r|q|s|l|q2)\b(?!.*USING)/.test(line))).toEqual([])
+  })
+
+  const inOrder = Object.entries(LISTS).filter(([name]) => !/id|code|signal|parked|children|holders|states/.test(name))
+  it.each(inOrder)('%s: nothing is sorted but runs of one instant', async (_name, query) => {
+    const plan = planOf(await sent(() => storage.getRuns(query)))
+    expect(plan.filter((line) => line === 'USE TEMP B-TREE FOR ORDER BY')).toEqual([])
+  })
+
+  it('takes no longer than a worker can stand still', async () => {
+    const times: Record<string, number> = {}
+    for (const [name, query] of Object.entries(LISTS)) times[name] = await bestMs(() => storage.getRuns(query))
+    for (const [name, query] of Object.entries(COUNTS)) {
+      times[`counts of ${name}`] = await bestMs(() => storage.counts(query))
+    }
+    const [slowest = '', ms = 0] = Object.entries(times).sort(([, a], [, b]) => b - a)[0] ?? []
+    reportSuite({ suite: `lists of ${RUNS} runs`, slowest, ms: ms.toFixed(1) })
+    if (SCALE === 'full') expect(ms, slowest).toBeLessThan(MOST_MS)
+  })
+})
