@@ -27,6 +27,8 @@ const OPTIONS = [
   ['durably.getEvents(id, page), durably.getLogs(id, page)', 'index.ts', 'PageOptions'],
   ['durably.subscribe(id, options)', 'index.ts', 'SubscribeOptions'],
   ['durably.signal(id, name, payload, options)', 'index.ts', 'SignalOptions'],
+  ['durably.fork(id, options)', 'index.ts', 'ForkOptions'],
+  ['durably.counts(filter): as getRuns(), and', 'index.ts', 'CountFilter'],
   ['durably.purge(options)', 'index.ts', 'PurgeOptions'],
   ['durably.recover(options)', 'index.ts', 'RecoverOptions'],
   ['A plugin, for durably.use(plugin)', 'index.ts', 'Plugin'],

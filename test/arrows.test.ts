@@ -38,9 +38,14 @@ function stating(folder: string, code: string, breaks: string): Fixture {
   return { path: `${folder}/${name}-${code.length}.ts`, code: `${code}\n`, breaks }
 }
 
-const [CORE, SQL, PLUGINS, UMBRELLA, REACT] = ['core', 'storage-kysely', 'plugins', 'durably', 'react'].map(
-  (name) => `packages/${name}/src`,
-) as [string, string, string, string, string]
+const [CORE, SQL, PLUGINS, SERVER, UMBRELLA, REACT] = [
+  'core',
+  'storage-kysely',
+  'plugins',
+  'server',
+  'durably',
+  'react',
+].map((name) => `packages/${name}/src`) as [string, string, string, string, string, string]
 
 const FIXTURES: readonly Fixture[] = [
   ...allowed(CORE, './instance', '../index'),
@@ -72,6 +77,10 @@ const FIXTURES: readonly Fixture[] = [
     '../../core/src/run',
   ),
   ...allowed(PLUGINS, '@coji/durably-core', '@coji/durably-core/extend', './retention'),
+  ...allowed(SERVER, '@coji/durably-core', '@coji/durably-core/extend', 'zod', './routes'),
+  ...forbidden(SERVER, 'node:http', 'hono', 'kysely', '@coji/durably', '../../core/src/index'),
+  ...allowed(`${SERVER}/client`, '@coji/durably-core', 'eventsource-parser', '../wire', './follow'),
+  ...forbidden(`${SERVER}/client`, 'zod', '../routes', '@coji/durably-core/storage', '@coji/durably-server'),
   ...forbidden(PLUGINS, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', '../../core/src/index'),
   ...allowed(
     UMBRELLA,

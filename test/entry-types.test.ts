@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { ROOT } from './root'
 import { scaled } from './scale'
 
-const PACKAGES = ['core', 'storage-kysely', 'plugins', 'durably'] as const
+const PACKAGES = ['core', 'storage-kysely', 'plugins', 'server', 'durably'] as const
 
 /** What somebody has installed who uses an entry of this name; of `@types` what the driver itself asks for. */
 const DRIVERS: Readonly<Record<string, readonly string[]>> = {

@@ -48,7 +48,7 @@ export function openJsonLinesStorage(path: string): Storage {
     getRuns: (query) => read(() => findRuns(state, query)),
     getSteps: (runId, scope) =>
       read(() => toSteps(findRuns(state, { ids: [runId], ...scope }).flatMap(({ id }) => state.steps(id)))),
-    counts: (query) => read(() => countRuns(findRuns(state, query))),
+    counts: ({ upTo, ...query }) => read(() => countRuns(findRuns(state, query), upTo)),
     nextDue: (jobs) => read(() => nextDue(state, jobs)),
     async close() {
       log.close()

@@ -6,6 +6,7 @@ import {
   type RunRecord,
   type RunStatus,
   type StatusCounts,
+  type StepKind,
   type StepRecord,
 } from '@coji/durably-core/storage'
 import type { State, StepRow } from './state.ts'
@@ -13,7 +14,7 @@ import type { State, StepRow } from './state.ts'
 export function findRuns(state: State, query: RunQuery): RunRecord[] {
   const candidates =
     query.ids === undefined ? state.runs() : [...new Set(query.ids)].flatMap((id) => state.run(id) ?? [])
-  const found = candidates.filter((run) => matches(run, query)).sort(newestFirst)
+  const found = candidates.filter((run) => matches(run, query) && isWhere(run, query, state)).sort(newestFirst)
   return found.slice(0, query.limit ?? found.length)
 }
 
@@ -32,6 +33,26 @@ function matches(run: RunRecord, query: RunQuery): boolean {
   )
 }
 
+/** Where and when it is found, and what it waits for. */
+function isWhere(run: RunRecord, query: RunQuery, state: State): boolean {
+  const { createdFrom, createdBefore, idPrefix, errorCode, waitsForKinds } = query
+  return (
+    (createdFrom === undefined || run.createdAt >= createdFrom) &&
+    (createdBefore === undefined || run.createdAt < createdBefore) &&
+    (idPrefix === undefined || run.id.startsWith(idPrefix)) &&
+    (errorCode === undefined || run.errorDetail?.code === errorCode) &&
+    (waitsForKinds === undefined || (isSuspended(run) && waitsFor(state.steps(run.id), waitsForKinds)))
+  )
+}
+
+function isSuspended({ status, waitingFor }: RunRecord): boolean {
+  return status === 'pending' && waitingFor?.kind === 'steps'
+}
+
+function waitsFor(steps: readonly StepRow[], kinds: readonly StepKind[]): boolean {
+  return steps.some(({ status, kind }) => status === 'waiting' && kinds.includes(kind))
+}
+
 function newestFirst(a: RunCursor, b: RunCursor): number {
   const [first, second] = [`${a.createdAt} ${a.id}`, `${b.createdAt} ${b.id}`]
   return first < second ? 1 : first > second ? -1 : 0
@@ -43,11 +64,12 @@ export function toSteps(rows: readonly StepRow[]): StepRecord[] {
   return steps.sort((a, b) => a.index - b.index)
 }
 
-export function countRuns(runs: readonly RunRecord[]): StatusCounts {
+export function countRuns(runs: readonly RunRecord[], upTo = Number.POSITIVE_INFINITY): StatusCounts {
   const counts = Object.fromEntries(RUN_STATUSES.map((status) => [status, 0])) as Record<RunStatus, number>
   for (const { status } of runs) counts[status] += 1
   const waitingFor = (wanted: string) => runs.filter(({ waitingFor }) => waitingFor?.kind === wanted).length
-  return { ...counts, waitsForRetry: waitingFor('retry'), parked: waitingFor('unpark') }
+  const all = { ...counts, waitsForRetry: waitingFor('retry'), parked: waitingFor('unpark') }
+  return Object.fromEntries(Object.entries(all).map(([name, count]) => [name, Math.min(count, upTo)])) as typeof all
 }
 
 export function nextDue(state: State, jobs: readonly string[]): NextDue {

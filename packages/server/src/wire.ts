@@ -148,6 +148,7 @@ export const countsSchema = z
 
 /** What one may do over HTTP. `read` is everything that changes nothing. */
 export const ACTIONS = ['read', 'trigger', 'cancel', 'retry', 'signal', 'fork', 'unpark', 'delete'] as const
+/** One of `ACTIONS`. */
 export type Action = (typeof ACTIONS)[number]
 
 /** Who asks, and what they may do. `tenant` is `null` for those who see everybody's runs. */
@@ -282,13 +283,21 @@ export type WireRun = z.output<typeof runSchema>
 export type WireStep = z.output<typeof stepSchema>
 export type WireLog = z.output<typeof logSchema>
 export type WireEvent = z.output<typeof eventSchema>
+/** A page of runs. */
 export type RunPage = z.output<typeof runPageSchema>
+/** Who asks, and what they may do. */
 export type Me = z.output<typeof meSchema>
+/** What went wrong (RFC 9457). */
 export type Problem = z.output<typeof problemSchema>
 export type TriggerBody = z.input<typeof triggerBodySchema>
+/** What is to be done to which runs. */
 export type BulkBody = z.input<typeof bulkBodySchema>
+/** How many runs a bulk action would be about. */
 export type BulkPreview = z.output<typeof bulkPreviewSchema>
+/** A page of runs that wait for somebody. */
 export type WaitPage = z.output<typeof waitListSchema>
+/** The jobs that a server knows. */
 export type JobList = z.output<typeof jobListSchema>
 export type SignalBody = z.input<typeof signalBodySchema>
+/** The last word of a run that is followed. */
 export type Done = z.output<typeof doneSchema>
