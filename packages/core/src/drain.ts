@@ -1,4 +1,5 @@
 import type { Clock } from './environment'
+import type { Execution } from './execution'
 import type { OptionNames } from './known-options'
 
 /** When `runUntilIdle` stops although there is more to do. */
@@ -15,6 +16,13 @@ export interface DrainResult {
   readonly ran: number
   /** When there will be something to do again; `null` when nothing is waiting. */
   readonly nextWakeAt: string | null
+}
+
+/** The time that a call of `runUntilIdle` has. */
+export interface Budget {
+  isOver: boolean
+  /** What was in flight when it was over. */
+  remaining: readonly Execution[]
 }
 
 export const DRAIN_OPTIONS: OptionNames<DrainOptions> = { budgetMs: true, signal: true }

@@ -1,7 +1,7 @@
 import type { ClaimLine } from './admission'
 import { Claimer } from './claim'
 import { CommitLine } from './commits'
-import { DRAIN_OPTIONS, Turns, type DrainOptions, type DrainResult } from './drain'
+import { DRAIN_OPTIONS, Turns, type Budget, type DrainOptions, type DrainResult } from './drain'
 import { ask, reportTrouble, troubleDelayMs, type Engine } from './engine'
 import { toInstant } from './environment'
 import { refuseBadDuration } from './option-values'
@@ -17,12 +17,6 @@ import type { NextDue, RunRecord } from './storage'
 
 /** What a worker is doing. */
 export type WorkerState = 'stopped' | 'running' | 'stopping'
-
-interface Budget {
-  isOver: boolean
-  /** What was in flight when it was over. */
-  remaining: readonly Execution[]
-}
 
 /** Fills its slots with runs, one claim at a time, and keeps what it holds alive. */
 export class Worker {
@@ -52,6 +46,8 @@ export class Worker {
   #drains = 0
   /** start() was called while stopping, and stop() not again since. */
   #startsAgain = false
+  /** The call of finish() that counts, until start() or stop() says otherwise. */
+  #finish: object | null = null
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -83,6 +79,7 @@ export class Worker {
       return
     }
     this.#state = 'running'
+    this.#finish = null
     this.#ready = this.#housekeeping.begin()
     void this.#ready.then(() => this.wake())
   }
@@ -90,6 +87,7 @@ export class Worker {
   async stop(options: StopOptions): Promise<void> {
     const { timeout } = requireStopOptions(options)
     this.#startsAgain = false
+    this.#finish = null
     if (this.#state === 'stopped') return
     this.#stopping ??= this.#stopOnce().finally(() => {
       this.#stopping = null
@@ -103,6 +101,20 @@ export class Worker {
     await Promise.race([this.#stopping, patience])
     for (const callOff of callOffs) callOff()
     if (this.#stopping !== null) this.#housekeeping.end()
+  }
+
+  /** Takes no more runs until start(). Resolves when those in hand have ended; the worker has stopped then, if it was not started. */
+  async finish(): Promise<void> {
+    if (this.#state === 'running') {
+      this.#finish = {}
+      this.#state = 'stopping'
+      this.#polls = false
+      this.#callOffPoll()
+    }
+    const finish = this.#finish
+    await this.#allDone(() => this.#finish === finish)
+    if (finish !== null && this.#finish === finish) await this.stop({})
+    else await this.#stopping
   }
 
   async #stopOnce(): Promise<void> {
@@ -379,8 +391,8 @@ export class Worker {
     await this.#allDone()
   }
 
-  async #allDone(): Promise<void> {
-    while (this.#filling !== null || this.#executions.size > 0) {
+  async #allDone(isAwaited = () => true): Promise<void> {
+    while (isAwaited() && (this.#filling !== null || this.#executions.size > 0)) {
       await this.#filling
       await Promise.all([...this.#executions].map((execution) => execution.done))
     }
