@@ -7,7 +7,7 @@ import { postgres } from '../../src/postgres'
 import { openMigrated, openOn } from '../databases'
 import { newPool, newSession, WITHOUT_POLLING } from './kit'
 
-const ROUNDS = scaled({ quick: 150, full: 1500 })
+const ROUNDS = scaled({ quick: 60, full: 1500 })
 
 async function newServer() {
   const server = await startOwnPostgres()

@@ -18,7 +18,7 @@ import { FIVE_STEPS, fiveSteps } from './programs/five-steps'
 import type { LabourerConfig } from './programs/labourer'
 import { readBodyStarts } from './witness'
 
-const RESTARTS = scaled({ quick: 3, full: 5 })
+const RESTARTS = scaled({ quick: 2, full: 5 })
 const AWAY_MS = paced(1100)
 const WORKERS = 3
 const RUNS_A_ROUND = 60

@@ -13,7 +13,7 @@ import { observe } from './observer'
 import { type Program, usePrograms } from './programs'
 import { bodyOf, countBodies, readSightings } from './witness'
 
-const KILLS = scaled({ quick: 16, full: 80 })
+const KILLS = scaled({ quick: 10, full: 80 })
 
 const start = usePrograms('mortal')
 

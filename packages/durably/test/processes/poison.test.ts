@@ -11,8 +11,8 @@ import { z } from 'zod'
 
 const WORKERS = scaled({ quick: 3, full: 8 })
 const SLOTS = scaled({ quick: 20, full: 50 })
-const KILLS = scaled({ quick: 12, full: 120 })
-const RUNS = scaled({ quick: 120, full: 3000 })
+const KILLS = scaled({ quick: 6, full: 120 })
+const RUNS = scaled({ quick: 60, full: 3000 })
 /** Each of them costs twice the pause of the one before. */
 const MAX_CRASHES = scaled({ quick: 3, full: 5 })
 const KILL_EVERY_MS = 300

@@ -12,7 +12,7 @@ import { observe } from './observer'
 import { type Program, usePrograms } from './programs'
 import { countBodies, readSightings } from './witness'
 
-const RUNS = scaled({ quick: 402, full: 2001 })
+const RUNS = scaled({ quick: 201, full: 2001 })
 
 const start = usePrograms('contender')
 

@@ -6,7 +6,7 @@ import { scaled } from '../../../../test/scale'
 import { audit, countEnded, inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
 
-const ROUNDS = scaled({ quick: 2, full: 10 })
+const ROUNDS = scaled({ quick: 1, full: 10 })
 /** Until another tab has written, of which a second is the patience of turns. */
 const WRITE_MS = paced(3000)
 

@@ -28,7 +28,7 @@ const nameOf = (page: Page) => inTab(page, (tab) => tab.name)
 
 describe('tabs on one file', () => {
   it('are one group whatever their names: each body runs once', async () => {
-    const runs = scaled({ quick: 40, full: 200 })
+    const runs = scaled({ quick: 20, full: 200 })
     const file = 'names.sqlite3'
     // Short beats: with each of them a leader takes back what it finds with others.
     const one = await browser.open({ file, name: 'old name', heartbeatMs: 300 })
