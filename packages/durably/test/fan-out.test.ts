@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { reportSuite } from '../../../test/report'
 import { SCALE, scaled } from '../../../test/scale'
 import { createDurably, createMemoryStorage, type Durably, type Storage } from '../src/index'
-import { DATABASES, newFile, openMigrated } from './databases'
+import { DATABASES } from './databases'
+import { newFile, openMigrated } from './instances'
 
 const CHILDREN = scaled({ quick: 1000, full: 10_000 })
 const SINGLE_CHILDREN = scaled({ quick: 300, full: 3000 })

@@ -2,7 +2,7 @@ import { describe, it } from 'vitest'
 import { z } from 'zod'
 import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
-import { newFile, openMigrated } from '../databases'
+import { newFile, openMigrated } from '../instances'
 import { connect, DRIVERS } from './programs/drivers'
 import { openRaw, type RawCommits } from './raw-commits'
 

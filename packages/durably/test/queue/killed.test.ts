@@ -5,15 +5,16 @@ import { betterSqlite3 } from '../../src/better-sqlite3'
 import { libsql } from '../../src/libsql'
 import { postgres } from '../../src/postgres'
 import { createTaskQueue } from '../../src/queue'
-import { newFile, postgresPlace } from '../databases'
+import { postgresPlace } from '../databases'
+import { newFile } from '../instances'
 import { type Program, usePrograms } from '../processes/programs'
 import { bodyOf, readSightings, type Sighting } from '../processes/witness'
 import { type QueueDriver, type QueueWorkerConfig, MORTAL } from './programs/queue-worker-config'
 
-const TASKS = scaled({ quick: 30, full: 600 })
+const TASKS = scaled({ quick: 50, full: 600 })
 const WORKERS = 3
 /** One worker is killed each time so many more handlers have begun. */
-const KILL_EVERY = scaled({ quick: 10, full: 30 })
+const KILL_EVERY = scaled({ quick: 15, full: 30 })
 
 const start = usePrograms('queue-worker')
 
