@@ -11,6 +11,14 @@ const HISTORIES = scaled({ quick: 150, full: 10_000 })
 /** So many at most until a broken rule shows. */
 const RULE_SEEDS = 400
 
+/** Of those that take long to show: a seed that showed each once, played before all others. */
+const SEEDS_THAT_SHOW: Readonly<Record<string, number>> = {
+  'crashes have no limit': 28,
+  'a redrive keeps the attempts': 97,
+  'a redrive of all is one of the newest': 119,
+  'a budget is ignored': 308,
+}
+
 /** What histories must be about, or they would prove little. */
 const COMMON = ['new', 'started', 'succeeded', 'failed', 'retry_scheduled', 'dead', 'redriven', 'released', 'recovered']
 const AFTER_DEATH = ['unheard claim', 'unheard complete', 'unheard retryLater']
@@ -40,7 +48,7 @@ describe('histories of tasks', () => {
 })
 
 describe('histories of tasks show', () => {
-  it.each(Object.entries(BROKEN_RULES))('when %s', async (_name, rule) => {
-    expect(await findBrokenRule(rule, RULE_SEEDS)).not.toBeNull()
+  it.each(Object.entries(BROKEN_RULES))('when %s', async (name, rule) => {
+    expect(await findBrokenRule(rule, RULE_SEEDS, SEEDS_THAT_SHOW[name])).not.toBeNull()
   })
 })
