@@ -18,7 +18,7 @@ export default defineProject({
     name: 'storage-kysely-browser',
     include: ['test-browser/**/*.test.ts'],
     globalSetup: [MACHINE_SETUP, '../../test/chromium.ts'],
-    maxConcurrency: 12,
+    maxConcurrency: 8,
     browser: {
       enabled: true,
       headless: true,

@@ -7,7 +7,7 @@ import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { claim, COMPLETE, newCommit, newRun } from './builders'
 
-const STEPS = scaled({ quick: 200, full: 4000 })
+const STEPS = scaled({ quick: 400, full: 4000 })
 
 /** A generator with a seed, so that a failure can be seen again. */
 function seeded(seed: number): (below: number) => number {
