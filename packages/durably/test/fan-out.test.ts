@@ -6,8 +6,8 @@ import { createDurably, createMemoryStorage, type Durably, type Storage } from '
 import { DATABASES } from './databases'
 import { newFile, openMigrated } from './instances'
 
-const CHILDREN = scaled({ quick: 1000, full: 10_000 })
-const SINGLE_CHILDREN = scaled({ quick: 300, full: 3000 })
+const CHILDREN = scaled({ quick: 500, full: 10_000 })
+const SINGLE_CHILDREN = scaled({ quick: 200, full: 3000 })
 const TOGETHER = 500
 const LIMIT = 5
 /** Few in the lane that counts passes: many at a time wake their parent together anyway. */
