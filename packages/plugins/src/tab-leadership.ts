@@ -117,13 +117,17 @@ export class TabLeadership {
   async #lead(): Promise<void> {
     this.#heir = null
     this.#lacks = []
-    this.#finishing.end()
     this.#ledSince = performance.now()
     this.#tell(true)
     this.#beat.send()
     await this.#recoverOthers()
-    if (this.#leads && this.#heir === null) this.#params.worker.start()
+    if (this.#leads && this.#heir === null) this.#takeRuns()
     await this.#lookForUnknown()
+  }
+
+  #takeRuns(): void {
+    this.#finishing.end()
+    this.#params.worker.start()
   }
 
   /** Gives the waiting up and asks for the lock in another way. */
@@ -146,7 +150,7 @@ export class TabLeadership {
     heir.beats += 1
     if (heir.beats <= 2) return
     this.#heir = null
-    this.#params.worker.start()
+    this.#takeRuns()
   }
 
   /**
