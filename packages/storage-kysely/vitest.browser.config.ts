@@ -14,11 +14,11 @@ export default defineProject({
   test: {
     ...PATIENCE,
     // Their statements are those of the other databases on SQLite, which the quick lane tries with all cases.
-    provide: { everyNthCase: scaled({ quick: 2, full: 1 }) },
+    provide: { everyNthCase: scaled({ quick: 6, full: 1 }) },
     name: 'storage-kysely-browser',
     include: ['test-browser/**/*.test.ts'],
     globalSetup: [MACHINE_SETUP, '../../test/chromium.ts'],
-    maxConcurrency: 12,
+    maxConcurrency: 8,
     browser: {
       enabled: true,
       headless: true,

@@ -80,6 +80,8 @@ test('every state is easy to read, complete and accessible, on a wide screen and
       }
       const { page } = demo
       const items = page.getByRole('list', { name: 'Runs' }).getByRole('button')
+      // A notice stays in sight, and would be in front of what is scrolled below it.
+      await page.getByRole('button', { name: 'Dismiss' }).click()
       await page.emulateMedia({ forcedColors: 'active', reducedMotion: 'reduce' })
       for (let index = 0; index < (await items.count()); index++) {
         await items.nth(index).click()

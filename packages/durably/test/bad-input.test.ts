@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { DurablyError, type JobContext, type SqlDurably } from '../src/index'
-import { DATABASES, newFile, openMigrated } from './databases'
+import { DATABASES } from './databases'
+import { newFile, openMigrated } from './instances'
 
 const input = z.object({ user: z.object({ name: z.string(), age: z.number().int() }) })
 const good = { user: { name: 'ann', age: 3 } }

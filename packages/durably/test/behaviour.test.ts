@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SqlDurably } from '../src/index'
 import { createMemoryStorage, createDurably } from '../src/index'
-import { DATABASES, LIBSQL, newFile, openMigrated, openOn } from './databases'
+import { DATABASES, LIBSQL } from './databases'
+import { newFile, openMigrated, openOn } from './instances'
 
 const anything = z.unknown()
 

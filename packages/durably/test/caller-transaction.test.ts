@@ -2,7 +2,8 @@ import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createDurably, createMemoryStorage, type SqlDurably } from '../src/index'
-import { DATABASES, LIBSQL, newFile, openMigrated } from './databases'
+import { DATABASES, LIBSQL } from './databases'
+import { newFile, openMigrated } from './instances'
 
 const payload = z.object({ order: z.number() })
 

@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { LibsqlDialect } from '@libsql/kysely-libsql'
 import type { Dialect } from 'kysely'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../test/postgres'
 import { betterSqlite3 } from '../src/better-sqlite3'
-import { createDurably, type DatabaseOptions, type SqlDurably } from '../src/index'
 import { libsql } from '../src/libsql'
 import { postgres } from '../src/postgres'
+import { newFile } from './instances'
 
 export interface Database {
   readonly name: string
@@ -57,34 +54,4 @@ export function postgresPlace(file = newFile()): string {
   const url = new URL(database.url)
   url.searchParams.set('options', `-c search_path=${schema}`)
   return url.href
-}
-
-const folders: string[] = []
-const open: SqlDurably[] = []
-
-afterEach(async () => {
-  for (const durably of open.splice(0)) await durably.close()
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
-})
-
-/** A file of a test's own, gone after it. */
-export function newFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'durably-'))
-  folders.push(folder)
-  return join(folder, 'app.db')
-}
-
-type Options = Omit<DatabaseOptions, 'dialect' | 'db'>
-
-/** An instance on a file, closed after the test. */
-export function openOn(dialect: Dialect, options: Partial<Options> = {}): SqlDurably {
-  const durably = createDurably({ logger: null, ...options, dialect })
-  open.push(durably)
-  return durably
-}
-
-export async function openMigrated(dialect: Dialect, options: Partial<Options> = {}): Promise<SqlDurably> {
-  const durably = openOn(dialect, options)
-  await durably.migrate()
-  return durably
 }

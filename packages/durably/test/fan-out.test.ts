@@ -3,10 +3,11 @@ import { z } from 'zod'
 import { reportSuite } from '../../../test/report'
 import { SCALE, scaled } from '../../../test/scale'
 import { createDurably, createMemoryStorage, type Durably, type Storage } from '../src/index'
-import { DATABASES, newFile, openMigrated } from './databases'
+import { DATABASES } from './databases'
+import { newFile, openMigrated } from './instances'
 
-const CHILDREN = scaled({ quick: 1000, full: 10_000 })
-const SINGLE_CHILDREN = scaled({ quick: 300, full: 3000 })
+const CHILDREN = scaled({ quick: 500, full: 10_000 })
+const SINGLE_CHILDREN = scaled({ quick: 200, full: 3000 })
 const TOGETHER = 500
 const LIMIT = 5
 /** Few in the lane that counts passes: many at a time wake their parent together anyway. */

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SqlDurably } from '../src/index'
 import { withLogPersistence } from '../src/plugins'
-import { DATABASES, newFile, openMigrated } from './databases'
+import { DATABASES } from './databases'
+import { newFile, openMigrated } from './instances'
 
 function talkJob(durably: SqlDurably, words: readonly string[]) {
   durably.use(withLogPersistence())

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { EventStream, SqlDurably, StoredEvent } from '../src/index'
 import { withLogPersistence } from '../src/plugins'
-import { DATABASES, newFile, openMigrated } from './databases'
+import { DATABASES } from './databases'
+import { newFile, openMigrated } from './instances'
 
 const nothing = z.unknown()
 

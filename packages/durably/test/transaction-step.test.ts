@@ -16,7 +16,8 @@ import {
 } from '../src/index'
 import type { TransactionStorage } from '../src/storage'
 import { paced } from '../../../test/pace'
-import { DATABASES, FILES, LIBSQL, newFile, openMigrated } from './databases'
+import { DATABASES, FILES, LIBSQL } from './databases'
+import { newFile, openMigrated } from './instances'
 
 type Trx = Transaction<DurablyDatabase>
 type CommitWith = TransactionStorage<Trx>['commitWith']

@@ -10,17 +10,8 @@ import type { DurablyEvent, SqlDurably } from '../src/index'
 import { libsql } from '../src/libsql'
 import { postgres } from '../src/postgres'
 import { createFakeClock } from '../src/testing'
-import {
-  type Database,
-  DATABASES,
-  FILES,
-  LIBSQL,
-  newFile,
-  openMigrated,
-  openOn,
-  POSTGRES,
-  postgresPlace,
-} from './databases'
+import { type Database, DATABASES, FILES, LIBSQL, POSTGRES, postgresPlace } from './databases'
+import { newFile, openMigrated, openOn } from './instances'
 
 function define(durably: SqlDurably) {
   return durably.defineJob({ name: 'one', input: z.unknown() }, (ctx) => ctx.run('step', () => 1))

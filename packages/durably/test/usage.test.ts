@@ -4,7 +4,8 @@ import { z } from 'zod'
 import type { RunCompleteEvent, RunFailEvent } from '../src/index'
 import { createDurably } from '../src/index'
 import { withLogPersistence } from '../src/plugins'
-import { DATABASES, newFile, openMigrated } from './databases'
+import { DATABASES } from './databases'
+import { newFile, openMigrated } from './instances'
 
 /** Stands in for the outer world of the example. */
 function world() {

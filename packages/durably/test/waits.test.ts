@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { PermanentError, RunFailedError, type SqlDurably } from '../src/index'
-import { DATABASES, newFile, openMigrated } from './databases'
+import { DATABASES } from './databases'
+import { newFile, openMigrated } from './instances'
 
 const nothing = z.object({})
 

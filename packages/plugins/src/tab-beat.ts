@@ -38,6 +38,8 @@ export interface BeatParams {
   readonly lacks: () => readonly string[]
   /** While leading: another beat was sent. */
   readonly onBeat: () => void
+  /** While another tab leads: what it says. */
+  readonly onFollow: (leading: Leading) => void
   /** While leading: somebody is newer, or knows what is lacking. */
   readonly onOffer: (offer: Offer) => void
   /** The leader has stopped its worker and wants this tab to lead. */
@@ -86,6 +88,7 @@ export function startBeat(params: BeatParams): Beat {
     silence.heard(heardAt)
     leading = leader
     if (isLeader()) return
+    params.onFollow(leader)
     const knows = leader.lacks.filter(params.knows)
     if (compareVersions(version, leader.version) > 0 || knows.length > 0) say({ kind: 'offer', tab, version, knows })
   }

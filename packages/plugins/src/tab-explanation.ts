@@ -18,8 +18,9 @@ export function explainWait(
   { leads, heir, knows, isNewer, heard, silenceMs }: Situation,
 ): string | null {
   if (leads && heir !== null) {
-    const who = heir.isNewer ? 'a tab with a newer version' : 'a tab that knows a job this one does not'
-    return `${who} is to lead, as soon as the runs in hand here have ended or were given back.`
+    return heir.isNewer
+      ? 'a tab with a newer version is to lead, as soon as the runs in hand here have ended or were given back.'
+      : 'a tab that knows a job this one does not is to lead; this one only finishes the runs in its hands.'
   }
   if (leads && knows) return null
   if (leads)
@@ -28,7 +29,7 @@ export function explainWait(
   if (leading?.lacks.includes(jobName) === true) {
     if (knows && isNewer) return `the tab that leads does not know the job, and it is newer than this one. ${OPEN_ONE}`
     return knows
-      ? 'the tab that leads does not know the job, and hands over to this one when the runs in its hands have ended.'
+      ? 'the tab that leads does not know the job, and is to hand over to this one.'
       : `the tab that leads does not know the job, nor does this one; one that does is to lead instead. ${OPEN_ONE}`
   }
   const silence = `${Math.round(silentMs / 1000)} s`

@@ -1,7 +1,8 @@
 import type { Durably, DurablyEvent, WorkerSwitch } from '@coji/durably-core'
-import { startBeat, type Beat, type Offer } from './tab-beat'
+import { startBeat, type Beat, type Leading, type Offer } from './tab-beat'
 import { explainWait } from './tab-explanation'
 import { createFarewells, type Farewells } from './tab-farewells'
+import { createFinishing, type Finishing } from './tab-finishing'
 import { createTabLock } from './tab-lock'
 import { isForeign } from './tab-relay'
 import { compareVersions, type TabVersion } from './tab-version'
@@ -40,6 +41,7 @@ export class TabLeadership {
   readonly #lock
   readonly #beat: Beat
   readonly #farewells: Farewells
+  readonly #finishing: Finishing
   readonly #offs: readonly (() => void)[]
   readonly #over: Promise<void>
   #leads = false
@@ -57,9 +59,14 @@ export class TabLeadership {
     const name = `durably:leader:${group}`
     this.#params = params
     this.#farewells = createFarewells(group)
+    const takeBackWord = () => this.#farewells.takeBack(workerId)
+    this.#finishing = createFinishing({ group, workerId, onSeen: takeBackWord })
     const events = WORK.map((type) => durably.on(type, (event) => this.#noteWork(event)))
     // Before the lock is let go of: who gets it looks for the word.
-    this.#offs = [...events, onSleep(() => this.#leave(workerId)), onAwake(() => this.#farewells.takeBack(workerId))]
+    const offSleep = onSleep(() => this.#leave(workerId))
+    // Of runs that others are to leave to it, they see that first.
+    const offAwake = onAwake(() => this.#finishing.isOn || takeBackWord())
+    this.#offs = [...events, offSleep, offAwake]
     this.#lock = createTabLock(name)
     this.#beat = startBeat({
       channelName: name,
@@ -71,6 +78,7 @@ export class TabLeadership {
       knows: (jobName) => worker.knows(jobName),
       lacks: () => this.#lacks,
       onBeat: () => this.#look(),
+      onFollow: (leading) => this.#hasten(leading),
       onOffer: (offer) => this.#consider(offer),
       onTake: () => this.#steal(),
       onSilence: () => this.#steal(),
@@ -85,6 +93,7 @@ export class TabLeadership {
     for (const off of this.#offs) off()
     this.#beat.end()
     this.#lock.release()
+    this.#finishing.end()
     this.#tell(false)
     await this.#over
   }
@@ -97,7 +106,7 @@ export class TabLeadership {
         const end = await this.#lock.hold({ steal, onHeld: () => void this.#lead() })
         if (end !== 'stolen') continue
         this.#tell(false)
-        await this.#params.worker.stop({ timeout: 0 })
+        if (!this.#finishing.isOn) await this.#params.worker.stop({ timeout: 0 })
       } catch (error) {
         this.#params.durably.reportError(error, DURING)
         return
@@ -112,8 +121,13 @@ export class TabLeadership {
     this.#tell(true)
     this.#beat.send()
     await this.#recoverOthers()
-    if (this.#leads && this.#heir === null) this.#params.worker.start()
+    if (this.#leads && this.#heir === null) this.#takeRuns()
     await this.#lookForUnknown()
+  }
+
+  #takeRuns(): void {
+    this.#finishing.end()
+    this.#params.worker.start()
   }
 
   /** Gives the waiting up and asks for the lock in another way. */
@@ -136,7 +150,7 @@ export class TabLeadership {
     heir.beats += 1
     if (heir.beats <= 2) return
     this.#heir = null
-    this.#params.worker.start()
+    this.#takeRuns()
   }
 
   /**
@@ -157,8 +171,9 @@ export class TabLeadership {
       const running = await durably.getRuns({ status: 'running' })
       const owners = new Set(running.flatMap(({ ownerId }) => ownerId ?? []))
       this.#farewells.sweep(owners)
-      owners.delete(workerId)
+      const finishing = await this.#finishing.workers()
       for (const owner of owners) {
+        if (owner === workerId || finishing.has(owner)) continue
         if (this.#leads) await durably.recover({ workerId: owner, crashed: !this.#farewells.has(owner) })
       }
     } catch (error) {
@@ -205,13 +220,31 @@ export class TabLeadership {
     const { worker, durably } = this.#params
     this.#heir = heir
     try {
-      await worker.stop(heir.isNewer ? { timeout: LONGEST_HANDOVER_MS } : {})
+      if (heir.isNewer) await worker.stop({ timeout: LONGEST_HANDOVER_MS })
+      else await this.#finishInHand()
     } catch (error) {
       durably.reportError(error, DURING)
     }
     if (!this.#leads || this.#heir !== heir) return
     heir.beats = 0
     this.#beat.handTo(heir.tab)
+  }
+
+  /** Resolves when the lead can go to another tab, while this one goes on with what it has in hand. */
+  async #finishInHand(): Promise<void> {
+    const { worker, durably } = this.#params
+    const finished = worker.finish()
+    await this.#finishing.begin()
+    void finished.then(() => {
+      if (durably.health().worker === 'stopped') this.#finishing.end()
+    })
+  }
+
+  /** Not even what is in hand is for the code that a newer leader has replaced. */
+  #hasten(leading: Leading): void {
+    const { worker, version } = this.#params
+    if (!this.#finishing.isOn || compareVersions(leading.version, version) <= 0) return
+    void worker.stop({ timeout: LONGEST_HANDOVER_MS })
   }
 
   #noteWork(event: DurablyEvent): void {

@@ -3,7 +3,7 @@ import type { StorageError } from '@coji/durably-core/storage'
 import { newRun } from '@coji/durably-core/testing'
 import { sql } from 'kysely'
 import { SQLocalKysely } from 'sqlocal/kysely'
-import { describe, expect, it, type TestContext } from 'vitest'
+import { describe, expect, it, vi, type TestContext } from 'vitest'
 import { sqlocal } from '../src/drivers/sqlocal'
 import { Questions } from '../src/drivers/sqlocal-silence'
 import { createKyselyStorage, type KyselyStorage } from '../src/kysely-storage'
@@ -241,6 +241,21 @@ describe.concurrent('a worker that dies', () => {
     expect(await codeOf(storage.counts({}))).not.toBe('CONNECTION_HELD')
     await storage.close()
   })
+})
+
+it('knows how long the oldest question has waited, also of two that were asked in one moment', async () => {
+  let now = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => now)
+  const questions = new Questions(null)
+  const answers: (() => void)[] = []
+  const asked = [1, 2].map(() => questions.answered([new Promise<void>((resolve) => answers.push(resolve))]))
+  now = 7000
+  answers[0]?.()
+  await asked[0]
+  expect(questions.waitMs).toBe(7000)
+  answers[1]?.()
+  await asked[1]
+  expect(questions.waitMs).toBeNull()
 })
 
 it.concurrent('knows a held file by any name', async (test) => {

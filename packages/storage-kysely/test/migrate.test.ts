@@ -175,7 +175,7 @@ describe('many at once', () => {
     })
   }
 
-  const processes = scaled({ quick: 6, full: 20 })
+  const processes = scaled({ quick: 4, full: 20 })
 
   for (const driver of ['better-sqlite3', 'bare', 'libsql']) {
     it(`${driver}: ${processes} processes`, async () => {

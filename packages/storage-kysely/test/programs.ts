@@ -1,26 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'tsup'
+import { bundlePrograms } from '../../../test/bundle-programs'
 
-const OUT = fileURLToPath(new URL('../node_modules/.cache/durably-test-programs', import.meta.url))
+const OUT = fileURLToPath(new URL(`../node_modules/.cache/durably-test-programs/${process.pid}`, import.meta.url))
 
-/** Bundles the programs beside this file, so that plain Node can run them as processes of their own. */
-export async function buildPrograms(): Promise<void> {
-  await build({
-    entry: [fileURLToPath(new URL('./programs/*.ts', import.meta.url))],
-    outDir: OUT,
-    format: 'esm',
-    platform: 'node',
-    config: false,
-    silent: true,
-    dts: false,
-    noExternal: [/^@coji\/durably/],
-    external: ['better-sqlite3', 'kysely', 'pg', /^@libsql\//],
-    esbuildOptions: (options) => {
-      options.conditions = ['@coji/durably-source']
-    },
-  })
+const PROGRAMS = fileURLToPath(new URL('./programs', import.meta.url))
+
+/** Bundles the programs beside this file, so that plain Node can run them as processes of their own; returns how to clean up. */
+export async function buildPrograms(): Promise<() => void> {
+  const files = readdirSync(PROGRAMS).filter((name) => name.endsWith('.ts'))
+  await bundlePrograms(Object.fromEntries(files.map((name) => [basename(name, '.ts'), join(PROGRAMS, name)])), OUT)
+  return () => rmSync(OUT, { recursive: true, force: true })
 }
 
 export interface ProgramResult {
@@ -30,7 +23,7 @@ export interface ProgramResult {
 }
 
 export function startProgram(name: string, args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [`${OUT}/${name}.js`, ...args], { stdio: ['pipe', 'pipe', 'pipe'] })
+  return spawn(process.execPath, [`${OUT}/${name}.mjs`, ...args], { stdio: ['pipe', 'pipe', 'pipe'] })
 }
 
 export async function finished(child: ChildProcess): Promise<ProgramResult> {

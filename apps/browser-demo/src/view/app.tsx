@@ -21,13 +21,13 @@ export function App({ started }: { readonly started: StartedDemo }) {
         Skip to the selected run
       </button>
       <TopBar state={state} actions={actions} isInMemory={isInMemory} />
+      <Notices state={state} />
       <main className={`columns${isEmpty ? ' is-empty' : ''}`}>
         <div className="column">
           <NewJob actions={actions} />
           <RunList state={state} actions={actions} />
         </div>
         <div className="column" id={DETAIL_ID} tabIndex={-1}>
-          <Notices state={state} />
           <SelectedRun state={state} actions={actions} isInMemory={isInMemory} />
         </div>
       </main>

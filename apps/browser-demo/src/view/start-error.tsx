@@ -7,12 +7,10 @@ export function StartError({ error }: { readonly error: unknown }) {
     <main className="full-page">
       <div className="card start-error" role="alert">
         <h1>The jobs have no place to be stored</h1>
-        <p>{textOf(error)}</p>
-        {code !== null && (
-          <p className="muted">
-            Error code <code>{code}</code>
-          </p>
-        )}
+        <p>
+          durably keeps what a job has done in a file of this site, and here there is none to be had. In memory
+          everything works all the same, and a reload forgets it.
+        </p>
         <div className="button-row">
           <button type="button" className="primary" onClick={() => location.reload()}>
             Try again
@@ -21,7 +19,15 @@ export function StartError({ error }: { readonly error: unknown }) {
             Go on in memory
           </button>
         </div>
-        <p className="muted small">In memory everything works, and a reload forgets it.</p>
+        <p className="muted small">
+          For those who made this page: {textOf(error)}
+          {code !== null && (
+            <>
+              {' '}
+              The error has the code <code>{code}</code>.
+            </>
+          )}
+        </p>
       </div>
     </main>
   )

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Durably, InvalidOptionError, type Plugin, type WorkerSwitch } from '../index'
+import { type Durably, type DurablyOptions, InvalidOptionError, type Plugin, type WorkerSwitch } from '../index'
 import { settled } from '../testing/fake-clock'
 import { anything, type Bench, createBench, createGate, found } from '../testing/test-bench'
 
@@ -32,9 +32,11 @@ function createLead(): Lead {
   return { plugin, switches, log }
 }
 
-function openLed(): Lead & { readonly durably: Durably; readonly worker: () => WorkerSwitch } {
+function openLed(
+  options: Partial<DurablyOptions> = {},
+): Lead & { readonly durably: Durably; readonly worker: () => WorkerSwitch } {
   const lead = createLead()
-  const durably = bench.open({ workerId: 'me' })
+  const durably = bench.open({ workerId: 'me', ...options })
   durably.use(lead.plugin)
   return { ...lead, durably, worker: () => found(lead.switches.at(-1)) }
 }
@@ -122,6 +124,76 @@ describe('a plugin that decides when the worker runs', () => {
     expect(log).toEqual(['lead', 'leave stopped'])
     expect(durably.health().worker).toBe('stopped')
     expect(await durably.getRun(id)).toMatchObject({ status: 'pending' })
+  })
+
+  describe('that lets it finish', () => {
+    function openWithLongJob() {
+      const led = openLed({ concurrency: 2 })
+      const bodies: string[] = []
+      const gates = { first: createGate(), second: createGate() }
+      const job = led.durably.defineJob({ name: 'job', input: anything }, (ctx, input) => {
+        const { gate } = input as { gate?: keyof typeof gates }
+        return ctx.run('step', async ({ signal }) => {
+          bodies.push(String(gate))
+          if (gate !== undefined) await gates[gate].opened
+          return signal.aborted
+        })
+      })
+      led.durably.start()
+      led.worker().start()
+      return { ...led, job, gates, bodies }
+    }
+
+    it('sees what is in hand go on, nothing begin, and the worker stop at its end', async () => {
+      const { durably, worker, job, gates, bodies } = openWithLongJob()
+      const inHand = await job.trigger({ gate: 'first' })
+      await settled()
+      const finished = worker().finish()
+      const due = await job.trigger({})
+      worker().finish()
+      await bench.clock.advance(60_000)
+      expect(bodies).toEqual(['first'])
+      expect(durably.health()).toMatchObject({ worker: 'stopping', active: [inHand.id] })
+      gates.first.open()
+      await finished
+      expect(durably.health().worker).toBe('stopped')
+      expect(await durably.getRun(inHand.id)).toMatchObject({ status: 'completed', output: false, crashCount: 0 })
+      expect(await durably.getRun(due.id)).toMatchObject({ status: 'pending' })
+    })
+
+    it('can have it take runs again beside those in hand', async () => {
+      const { durably, worker, job, gates, bodies } = openWithLongJob()
+      await job.trigger({ gate: 'first' })
+      await settled()
+      const finished = worker().finish()
+      worker().start()
+      expect(durably.health().worker).toBe('running')
+      await job.trigger({ gate: 'second' })
+      await settled()
+      expect(bodies).toEqual(['first', 'second'])
+      const finishedAgain = worker().finish()
+      gates.first.open()
+      // What was called off does not stop the worker.
+      await finished
+      expect(durably.health().worker).toBe('stopping')
+      gates.second.open()
+      await finishedAgain
+      expect(durably.health().worker).toBe('stopped')
+      worker().start()
+      expect(await job.triggerAndWait({})).toMatchObject({ output: false })
+    })
+
+    it('can hasten it', async () => {
+      const { durably, worker, job } = openWithLongJob()
+      const { id } = await job.trigger({ gate: 'first' })
+      await settled()
+      const finished = worker().finish()
+      void worker().stop({ timeout: 0 })
+      await bench.clock.advance(10)
+      await finished
+      expect(durably.health().worker).toBe('stopped')
+      expect(await durably.getRun(id)).toMatchObject({ status: 'pending', crashCount: 0 })
+    })
   })
 
   it('does not concern runUntilIdle()', async () => {

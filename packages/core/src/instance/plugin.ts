@@ -21,6 +21,11 @@ export interface WorkerSwitch {
   /** Starts the worker; one that runs looks for runs. */
   start(): void
   stop(options?: StopOptions): Promise<void>
+  /**
+   * Takes no more runs until `start()`; those in hand go on. Resolves when they have ended: the worker has stopped then, unless
+   * it was started again.
+   */
+  finish(): Promise<void>
   /** Whether the worker executes runs of this job. */
   knows(jobName: string): boolean
   /** Jobs that have due runs and that the worker does not execute. */

@@ -67,6 +67,9 @@ export class WorkerLead {
     const stop = async (options: StopOptions = {}) => {
       if (!term.hasLeft) await this.#worker.stop(options)
     }
+    const finish = async () => {
+      if (!term.isOver) await this.#worker.finish()
+    }
     const unknownJobs = async () => {
       const { unknownJobs: names } = await ask(this.#engine, (storage) => storage.nextDue([...jobs.keys()]))
       return names
@@ -74,7 +77,7 @@ export class WorkerLead {
     const explain = (words: Term['explain']) => {
       term.explain = words
     }
-    const worker = { start, stop, unknownJobs, explain, knows: (jobName: string) => jobs.has(jobName) }
+    const worker = { start, stop, finish, unknownJobs, explain, knows: (jobName: string) => jobs.has(jobName) }
     const leave = leader.leadWorker(worker, durably)
     if (typeof leave === 'function') term.leave = leave
     onRejection(leave, (error) => this.#engine.reportError(error, `leadWorker of plugin "${leader.name}"`))

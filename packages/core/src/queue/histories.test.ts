@@ -6,10 +6,18 @@ import { BROKEN_RULES } from '../testing/task-histories/broken-rules'
 import { exploreHistories, findBrokenRule } from '../testing/task-histories/explore-histories'
 import { playHistory } from '../testing/task-histories/play-history'
 
-const HISTORIES = scaled({ quick: 300, full: 10_000 })
+const HISTORIES = scaled({ quick: 150, full: 10_000 })
 
 /** So many at most until a broken rule shows. */
 const RULE_SEEDS = 400
+
+/** Of those that take long to show: a seed that showed each once, played before all others. */
+const SEEDS_THAT_SHOW: Readonly<Record<string, number>> = {
+  'crashes have no limit': 28,
+  'a redrive keeps the attempts': 97,
+  'a redrive of all is one of the newest': 119,
+  'a budget is ignored': 308,
+}
 
 /** What histories must be about, or they would prove little. */
 const COMMON = ['new', 'started', 'succeeded', 'failed', 'retry_scheduled', 'dead', 'redriven', 'released', 'recovered']
@@ -43,7 +51,7 @@ describe('histories of tasks', () => {
 })
 
 describe('histories of tasks show', () => {
-  it.each(Object.entries(BROKEN_RULES))('when %s', async (_name, rule) => {
-    expect(await findBrokenRule(rule, RULE_SEEDS)).not.toBeNull()
+  it.each(Object.entries(BROKEN_RULES))('when %s', async (name, rule) => {
+    expect(await findBrokenRule(rule, RULE_SEEDS, SEEDS_THAT_SHOW[name])).not.toBeNull()
   })
 })

@@ -1,4 +1,6 @@
-import type { Clock, OptionNames } from '../base'
+import { type Clock, type OptionNames, toInstant } from '../base'
+import { ask, type Engine } from '../engine'
+import type { NextDue } from '../port'
 import type { Execution } from './execution'
 
 /** When `runUntilIdle` stops although there is more to do. */
@@ -17,6 +19,7 @@ export interface DrainResult {
   readonly nextWakeAt: string | null
 }
 
+/** The time that a call of `runUntilIdle` has. */
 export interface Budget {
   isOver: boolean
   /** What was in flight when it was over. */
@@ -48,4 +51,32 @@ export class Turns {
     await new Promise<void>((resolve) => this.#waiting.add(resolve))
     callOff()
   }
+}
+
+export function nextDue(engine: Engine, jobs: readonly string[]): Promise<NextDue> {
+  return ask(engine, (storage) => storage.nextDue(jobs))
+}
+
+interface Drained {
+  /** The call was, not what is due. */
+  readonly isOver: boolean
+  /** When a rate lets a job begin more, by the monotonic clock. */
+  readonly opensAt: number
+}
+
+/** When to come again: at the next run, the next end of a lease, or when a limit opens. */
+export async function nextWakeAt(engine: Engine, { isOver, opensAt }: Drained): Promise<string | null> {
+  const { options, environment, admission } = engine
+  const { jobs, closedByRate } = admission.openings()
+  const { runInMs, leaseInMs } = await nextDue(engine, jobs)
+  const hasOpened = opensAt <= environment.clock.monotonic()
+  // Due and still not claimed: its concurrency key is taken, by a run whose end nobody will tell this process.
+  const isBlocked = runInMs !== null && runInMs <= 0 && !isOver && !hasOpened
+  const waits = [isBlocked ? options.pollingIntervalMs : runInMs, leaseInMs]
+  for (const { job, opensInMs } of closedByRate) {
+    const closed = await nextDue(engine, [job])
+    waits.push(closed.runInMs === null ? null : Math.max(closed.runInMs, opensInMs))
+  }
+  const known = waits.filter((ms) => ms !== null)
+  return known.length === 0 ? null : toInstant(environment.clock.now() + Math.max(0, Math.min(...known)))
 }

@@ -1,5 +1,4 @@
 import {
-  ask,
   type ClaimLine,
   type Engine,
   reportTrouble,
@@ -10,15 +9,16 @@ import {
 } from '../engine'
 import { Claimer } from './claim'
 import { CommitLine, PlainEnds } from '../commit'
-import { type Budget, DRAIN_OPTIONS, type DrainOptions, type DrainResult, Turns } from './drain'
-import { refuseBadDuration, refuseUnknownOptions, toInstant } from '../base'
+import { type Budget, DRAIN_OPTIONS, type DrainOptions, type DrainResult, nextDue, nextWakeAt, Turns } from './drain'
+import { refuseBadDuration, refuseUnknownOptions } from '../base'
 import { type Done, type Execution, startExecution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS, LONGEST_REST_MS, Rests } from '../step'
 import { createLeaseKeeper } from './lease'
 import { PlainExecution } from './plain-execution'
 import { plainBodyOf } from '../job'
-import type { NextDue, RunRecord } from '../port'
+import type { RunRecord } from '../port'
+import { RunsInHand } from './in-hand'
 import { recoverRuns } from './recovery'
 
 /** Fills its slots with runs, one claim at a time, and keeps what it holds alive. */
@@ -29,7 +29,7 @@ export class Worker {
   readonly #leases
   readonly #claimer: Claimer
   readonly #housekeeping: Housekeeping
-  readonly #executions = new Set<Execution>()
+  readonly #inHand = new RunsInHand()
   readonly #turns: Turns
   #state: WorkerState = 'stopped'
   /** A draining worker runs what is due and does not wait for more. */
@@ -50,6 +50,8 @@ export class Worker {
   #drains = 0
   /** start() was called while stopping, and stop() not again since. */
   #startsAgain = false
+  /** The call of finish() that counts, until start() or stop() says otherwise. */
+  #finish: object | null = null
 
   constructor(engine: Engine) {
     this.#engine = engine
@@ -67,7 +69,7 @@ export class Worker {
   }
 
   activeRuns(): readonly string[] {
-    return [...this.#executions].map((execution) => execution.runId)
+    return this.#inHand.all().map((execution) => execution.runId)
   }
 
   start(): void {
@@ -82,6 +84,7 @@ export class Worker {
       return
     }
     this.#state = 'running'
+    this.#finish = null
     this.#ready = this.#housekeeping.begin()
     void this.#ready.then(() => this.wake())
   }
@@ -89,6 +92,7 @@ export class Worker {
   async stop(options: StopOptions): Promise<void> {
     const { timeout } = requireStopOptions(options)
     this.#startsAgain = false
+    this.#finish = null
     if (this.#state === 'stopped') return
     this.#stopping ??= this.#stopOnce().finally(() => {
       this.#stopping = null
@@ -96,12 +100,26 @@ export class Worker {
     })
     if (timeout === undefined) return this.#stopping
     const { clock } = this.#engine.environment
-    const callOffs = [clock.schedule(timeout, () => this.#interruptAll(0))]
+    const callOffs = [clock.schedule(timeout, () => this.#inHand.interruptAll(0))]
     // A storage that does not answer must not keep the process: its leases run out by themselves.
     const patience = new Promise<void>((resolve) => callOffs.push(clock.schedule(timeout + GRACE_MS, resolve)))
     await Promise.race([this.#stopping, patience])
     for (const callOff of callOffs) callOff()
     if (this.#stopping !== null) this.#housekeeping.end()
+  }
+
+  /** Takes no more runs until start(). Resolves when those in hand have ended; the worker has stopped then, if it was not started. */
+  async finish(): Promise<void> {
+    if (this.#state === 'running') {
+      this.#finish = {}
+      this.#state = 'stopping'
+      this.#polls = false
+      this.#callOffPoll()
+    }
+    const finish = this.#finish
+    await this.#allDone(() => this.#finish === finish)
+    if (finish !== null && this.#finish === finish) await this.stop({})
+    else await this.#stopping
   }
 
   async #stopOnce(): Promise<void> {
@@ -139,15 +157,12 @@ export class Worker {
   }
 
   holds(runId: string): boolean {
-    for (const execution of this.#executions) if (execution.runId === runId) return true
-    return false
+    return this.#inHand.has(runId)
   }
 
-  /** `asked` is the run as the command left it: a retry may have begun another execution since. */
+  /** `asked` is the run as the command left it. */
   cancelRun(asked: Pick<RunRecord, 'id' | 'leaseEpoch'>): void {
-    for (const execution of this.#executions) {
-      if (execution.runId === asked.id && execution.leaseEpoch === asked.leaseEpoch) execution.interrupt('cancelled')
-    }
+    this.#inHand.cancel(asked)
   }
 
   /** Nothing is sent to the storage any more. */
@@ -170,9 +185,9 @@ export class Worker {
       this.#turns.take()
       // What a started worker, or another call, goes on with is not this call's to end.
       if (wasStarted || this.#drains > 1) return
-      budget.remaining = [...this.#executions]
+      budget.remaining = this.#inHand.all()
       if (!this.#polls) this.#state = 'stopping'
-      this.#interruptAll(GRACE_MS)
+      this.#inHand.interruptAll(GRACE_MS)
     }
     const callOffBudget = budgetMs === undefined ? () => {} : this.#engine.environment.clock.schedule(budgetMs, end)
     signal?.addEventListener('abort', end, { once: true })
@@ -187,7 +202,10 @@ export class Worker {
     }
     // Whoever comes again at a time would come for ever, and hear nothing.
     if (this.#housekeeping.refusal !== null) throw this.#housekeeping.refusal
-    return { ran: this.#begun - begunBefore, nextWakeAt: await this.#nextWakeAt(budget.isOver) }
+    return {
+      ran: this.#begun - begunBefore,
+      nextWakeAt: await nextWakeAt(this.#engine, { isOver: budget.isOver, opensAt: this.#opensAt }),
+    }
   }
 
   async #enterDrain(): Promise<void> {
@@ -216,8 +234,8 @@ export class Worker {
     while (!budget.isOver) {
       await this.#fill()
       while (this.#filling !== null) await this.#filling
-      const restMs = this.#executions.size === 0 ? await this.#restLeftMs() : null
-      if (this.#executions.size === 0 && restMs === null) return
+      const restMs = this.#inHand.size === 0 ? await this.#restLeftMs() : null
+      if (this.#inHand.size === 0 && restMs === null) return
       if (!budget.isOver) await this.#turns.next(restMs)
     }
   }
@@ -228,29 +246,13 @@ export class Worker {
     if (restedInMs === null) return null
     const leftMs = Math.max(1, restedInMs)
     try {
-      const { runInMs } = await this.#nextDue(this.#engine.admission.open())
+      const { runInMs } = await nextDue(this.#engine, this.#engine.admission.open())
       if (runInMs === null || runInMs > LONGEST_REST_MS) return null
       return Math.max(1, Math.min(runInMs, leftMs))
     } catch (error) {
       reportTrouble(this.#engine, error, 'read next due')
       return leftMs
     }
-  }
-
-  async #nextWakeAt(isOver: boolean): Promise<string | null> {
-    const { options, environment, admission } = this.#engine
-    const { jobs, closedByRate } = admission.openings()
-    const { runInMs, leaseInMs } = await this.#nextDue(jobs)
-    const hasOpened = this.#opensAt <= environment.clock.monotonic()
-    // Due and still not claimed: its concurrency key is taken, by a run whose end nobody will tell this process.
-    const isBlocked = runInMs !== null && runInMs <= 0 && !isOver && !hasOpened
-    const waits = [isBlocked ? options.pollingIntervalMs : runInMs, leaseInMs]
-    for (const { job, opensInMs } of closedByRate) {
-      const closed = await this.#nextDue([job])
-      waits.push(closed.runInMs === null ? null : Math.max(closed.runInMs, opensInMs))
-    }
-    const known = waits.filter((ms) => ms !== null)
-    return known.length === 0 ? null : toInstant(environment.clock.now() + Math.max(0, Math.min(...known)))
   }
 
   #fill(): Promise<void> {
@@ -277,7 +279,7 @@ export class Worker {
     let opensAt = Number.POSITIVE_INFINITY
     for (;;) {
       await this.#engine.breathe()
-      const free = this.#engine.options.concurrency - this.#executions.size
+      const free = this.#engine.options.concurrency - this.#inHand.size
       // The next run that ends wakes it.
       if (free <= 0) return false
       if (this.#state !== 'running' || !this.#housekeeping.mayClaim) break
@@ -285,7 +287,7 @@ export class Worker {
         const { admission } = this.#engine
         const admit = () => admission.next(free, line)
         opensAt = admit().opensAt
-        const wanted = { admit, free, holdsSuspect: this.#holdsSuspect() }
+        const wanted = { admit, free, holdsSuspect: this.#inHand.hasSuspect() }
         const { runs, sentAt, isAll, opensInMs } = await this.#claimer.claim(wanted)
         this.#claimFailures = 0
         for (const run of runs) this.#begin(run, sentAt)
@@ -317,7 +319,7 @@ export class Worker {
     const { admission, jobs } = this.#engine
     const open = admission.open()
     try {
-      const { runInMs } = await this.#nextDue(open)
+      const { runInMs } = await nextDue(this.#engine, open)
       // Of jobs that are closed it was not asked.
       this.#expectsLater = runInMs !== null || open.length < jobs.size
       return runInMs === null || runInMs <= 0 ? null : runInMs
@@ -325,10 +327,6 @@ export class Worker {
       reportTrouble(this.#engine, error, 'read next due')
       return null
     }
-  }
-
-  #nextDue(jobs: readonly string[]): Promise<NextDue> {
-    return ask(this.#engine, (storage) => storage.nextDue(jobs))
   }
 
   #pollIn(ms: number): void {
@@ -355,7 +353,7 @@ export class Worker {
   }
 
   #note(execution: Execution): void {
-    this.#executions.add(execution)
+    this.#inHand.add(execution)
     this.#engine.admission.begin(execution.jobName)
     this.#begun += 1
     if (this.#state !== 'running') execution.interrupt('shutdown', 0)
@@ -363,19 +361,10 @@ export class Worker {
 
   readonly #onDone = (execution: Execution, { isDueLater, restMs }: Done) => {
     this.#rests.note(restMs)
-    this.#executions.delete(execution)
+    this.#inHand.remove(execution)
     this.#engine.admission.end(execution.jobName)
     this.wake(isDueLater)
     this.#turns.take()
-  }
-
-  #holdsSuspect(): boolean {
-    for (const execution of this.#executions) if (execution.isSuspect()) return true
-    return false
-  }
-
-  #interruptAll(graceMs: number): void {
-    for (const execution of this.#executions) execution.interrupt('shutdown', graceMs)
   }
 
   /** What a claim took whose answer was lost is nobody's otherwise, until its lease runs out. */
@@ -390,10 +379,10 @@ export class Worker {
     await this.#allDone()
   }
 
-  async #allDone(): Promise<void> {
-    while (this.#filling !== null || this.#executions.size > 0) {
+  async #allDone(isAwaited = () => true): Promise<void> {
+    while (isAwaited() && (this.#filling !== null || this.#inHand.size > 0)) {
       await this.#filling
-      await Promise.all([...this.#executions].map((execution) => execution.done))
+      await this.#inHand.ended()
     }
   }
 }

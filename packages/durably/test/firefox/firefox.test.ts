@@ -20,7 +20,7 @@ const cases = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'li
 
 /** A test for some of them, so that each has its time; in the quick lane there are few. */
 function partsOf(names: readonly string[]) {
-  const wanted = names.filter((_, index) => index % scaled({ quick: 20, full: 1 }) === 0)
+  const wanted = names.filter((_, index) => index % scaled({ quick: 40, full: 1 }) === 0)
   const parts: [string, readonly string[]][] = []
   for (let first = 0; first < wanted.length; first += CASES_IN_A_PART) {
     parts.push([`from case ${first + 1} on`, wanted.slice(first, first + CASES_IN_A_PART)])
@@ -88,7 +88,7 @@ describeWithFirefox('durably in Firefox', () => {
   })
 
   it('opens its file at each load of the page, and runs a job', async () => {
-    const loads = scaled({ quick: 6, full: 65 })
+    const loads = scaled({ quick: 4, full: 65 })
     const tab = await newTab()
     let slowestMs = 0
     for (let load = 0; load < loads; load++) {

@@ -8,7 +8,7 @@ import { startCutProxy } from '../../../../test/cut-proxy'
 import { selfSigned } from '../../../../test/self-signed'
 import type { SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openOn } from '../databases'
+import { openOn } from '../instances'
 import { newPlace, newPool, WITHOUT_POLLING } from './kit'
 
 const defineNothing = (durably: SqlDurably) => durably.defineJob({ name: 'nothing', input: z.object({}) }, () => {})

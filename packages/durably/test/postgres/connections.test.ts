@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createDurably, type SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openOn } from '../databases'
+import { openOn } from '../instances'
 import { newPlace, newPool, WITHOUT_POLLING } from './kit'
 
 const nothing = z.object({})

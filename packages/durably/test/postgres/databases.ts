@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createDatabase } from '../../../../test/postgres'
-import { openMigrated } from '../databases'
+import { openMigrated } from '../instances'
 import type { DatabaseOptions, SqlDurably } from '../../src/index'
 import { connect } from './programs/connect'
 

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { startOwnPostgres } from '../../../../test/postgres'
 import type { SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openMigrated } from '../databases'
+import { openMigrated } from '../instances'
 import { newPool, newSession } from './kit'
 
 /**

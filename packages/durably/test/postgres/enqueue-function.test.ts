@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { postgres } from '../../src/postgres'
-import { openMigrated, postgresPlace } from '../databases'
+import { postgresPlace } from '../databases'
+import { openMigrated } from '../instances'
 import { newPlace, newSession, type Place, WITHOUT_POLLING } from './kit'
 
 const input = z.object({ id: z.number() })

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { ConflictError, type SqlTransaction } from '../../src/index'
 import { betterSqlite3 } from '../../src/better-sqlite3'
-import { openMigrated } from '../databases'
+import { openMigrated } from '../instances'
 import { newPlace, newPool, newSession } from './kit'
 import { prismaClient } from './prisma-client'
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { reportSuite } from '../../../../test/report'
 import { createDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openOn } from '../databases'
+import { openOn } from '../instances'
 import { newPlace, newPool, newSession, type Place, WITHOUT_POLLING } from './kit'
 
 const TRIGGERS = 40

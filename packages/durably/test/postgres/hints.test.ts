@@ -7,7 +7,7 @@ import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import type { SqlDurably } from '../../src/index'
 import { withLogPersistence } from '../../src/plugins'
-import { openOn } from '../databases'
+import { openOn } from '../instances'
 import { newPlace, newSession, type Place, WITHOUT_POLLING } from './kit'
 
 /** Polling would take an hour. */

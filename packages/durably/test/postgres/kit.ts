@@ -2,7 +2,8 @@ import pg from 'pg'
 import { afterEach } from 'vitest'
 import type { DatabaseOptions, SqlDurably } from '../../src/index'
 import { postgres, type PostgresConfig } from '../../src/postgres'
-import { openMigrated, openOn, postgresPlace } from '../databases'
+import { postgresPlace } from '../databases'
+import { openMigrated, openOn } from '../instances'
 
 /** Nothing in these tests may be found by polling unless it says so. */
 export const WITHOUT_POLLING = { pollingInterval: 3_600_000 } as const

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openMigrated, openOn } from '../databases'
+import { openMigrated, openOn } from '../instances'
 import { newPlace, newPool, newSession } from './kit'
 
 const nothing = z.object({})

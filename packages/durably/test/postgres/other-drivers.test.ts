@@ -8,7 +8,8 @@ import { z } from 'zod'
 import { pgliteDialect } from '../../../storage-kysely/test/pglite-dialect'
 import { type DurablyDatabase, type EventStream, RetryAfterError, type StoredEvent } from '../../src/index'
 import { withLogPersistence } from '../../src/plugins'
-import { openMigrated, postgresPlace } from '../databases'
+import { postgresPlace } from '../databases'
+import { openMigrated } from '../instances'
 
 interface Opened {
   readonly dialect: Dialect

@@ -5,7 +5,7 @@ import { describeWithPgBouncer, type PgBouncer, startPgBouncer } from '../../../
 import { type OwnPostgres, startOwnPostgres } from '../../../../test/postgres'
 import { RetryAfterError, type SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openMigrated, openOn } from '../databases'
+import { openMigrated, openOn } from '../instances'
 import { newPool } from './kit'
 
 /** Of the server, for all clients together: less than each of them asks for. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SqlDurably } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openOn } from '../databases'
+import { openOn } from '../instances'
 import { newPlace, newPool, type Place, WITHOUT_POLLING } from './kit'
 
 const defineNothing = (durably: SqlDurably) => durably.defineJob({ name: 'nothing', input: z.object({}) }, () => {})

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { postgresUrl } from '../../../../test/postgres'
 import { postgres } from '../../src/postgres'
-import { openOn } from '../databases'
+import { openOn } from '../instances'
 import { newPlace, newSession, WITHOUT_POLLING } from './kit'
 
 describe('a database with another encoding than UTF8', () => {

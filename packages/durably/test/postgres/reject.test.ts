@@ -4,10 +4,10 @@ import { startOwnPostgres } from '../../../../test/postgres'
 import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { postgres } from '../../src/postgres'
-import { openMigrated, openOn } from '../databases'
+import { openMigrated, openOn } from '../instances'
 import { newPool, newSession, WITHOUT_POLLING } from './kit'
 
-const ROUNDS = scaled({ quick: 150, full: 1500 })
+const ROUNDS = scaled({ quick: 60, full: 1500 })
 
 async function newServer() {
   const server = await startOwnPostgres()

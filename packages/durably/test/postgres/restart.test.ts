@@ -8,7 +8,7 @@ import { type CutProxy, startCutProxy } from '../../../../test/cut-proxy'
 import { startOwnPostgres } from '../../../../test/postgres'
 import { reportSuite } from '../../../../test/report'
 import { postgres } from '../../src/postgres'
-import { openMigrated } from '../databases'
+import { openMigrated } from '../instances'
 import { findBreaches } from '../processes/audit'
 import { usePrograms } from '../processes/programs'
 import type { Message } from '../processes/programs/parent'
@@ -18,7 +18,7 @@ import { FIVE_STEPS, fiveSteps } from './programs/five-steps'
 import type { LabourerConfig } from './programs/labourer'
 import { readBodyStarts } from './witness'
 
-const RESTARTS = scaled({ quick: 3, full: 5 })
+const RESTARTS = scaled({ quick: 2, full: 5 })
 const AWAY_MS = paced(1100)
 const WORKERS = 3
 const RUNS_A_ROUND = 60

@@ -5,7 +5,7 @@ import { createDatabase } from '../../../../test/postgres'
 import type { SqlDurably } from '../../src/index'
 import { withLogPersistence } from '../../src/plugins'
 import { postgres } from '../../src/postgres'
-import { openMigrated, openOn } from '../databases'
+import { openMigrated, openOn } from '../instances'
 import { newDatabase } from './databases'
 import { newSession, WITHOUT_POLLING } from './kit'
 

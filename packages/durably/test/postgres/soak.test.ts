@@ -11,11 +11,11 @@ import { FIVE_STEPS, fiveSteps } from './programs/five-steps'
 import type { LabourerConfig } from './programs/labourer'
 import { readBodyStarts } from './witness'
 
-const RUNS = scaled({ quick: 1000, full: 20_000 })
+const RUNS = scaled({ quick: 500, full: 20_000 })
 const WORKERS = 4
 const KILL_EVERY_MS = 300
 /** And not before so many more runs are done: on a slow machine a worker lives for less than it takes to start. */
-const RUNS_BETWEEN_KILLS = 10
+const RUNS_BETWEEN_KILLS = scaled({ quick: 20, full: 10 })
 const LEAST_KILLS = scaled({ quick: 3, full: 60 })
 
 const start = usePrograms('labourer')

@@ -8,7 +8,7 @@ import { withLogPersistence } from '../../src/plugins'
 import { newDatabase, observe } from './databases'
 
 const WRITERS = 8
-const EVENTS = scaled({ quick: 10_000, full: 100_000 })
+const EVENTS = scaled({ quick: 4000, full: 100_000 })
 const EACH = EVENTS / WRITERS
 const MOST_A_COMMIT = 20
 const MOST_A_LOOK = 200

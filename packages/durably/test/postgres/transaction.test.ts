@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { DurablyDatabase, SqlDurably, SqlJobContext } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { openOn } from '../databases'
+import { openOn } from '../instances'
 import { newPlace, newPool } from './kit'
 
 type Trx = Transaction<DurablyDatabase>

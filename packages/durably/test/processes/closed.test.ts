@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { SqlDurably } from '../../src/index'
-import { newFile, openMigrated, openOn } from '../databases'
+import { newFile, openMigrated, openOn } from '../instances'
 import { observe } from './observer'
 import { connect, DRIVERS } from './programs/drivers'
 import type { LockedOutConfig } from './programs/locked-out'
@@ -55,7 +55,7 @@ describe.each(DRIVERS)('a database that is taken away, with %s', (driver) => {
 
   it('by deleting the file fails no run, and who opens it anew is told', async () => {
     const file = newFile()
-    const durably = await openMigrated(connect(driver, file))
+    const durably = await openMigrated(await connect(driver, file))
     const job = defineOne(durably)
     const failed: string[] = []
     durably.on('run:fail', ({ runId }) => failed.push(runId))
@@ -65,7 +65,7 @@ describe.each(DRIVERS)('a database that is taken away, with %s', (driver) => {
 
     await job.triggerAndWait({})
     expect(durably.health().worker).toBe('running')
-    const anew = openOn(connect(driver, file))
+    const anew = openOn(await connect(driver, file))
     await expect(defineOne(anew).trigger({})).rejects.toMatchObject({ code: 'NOT_MIGRATED' })
     await expect(anew.getRuns()).rejects.toMatchObject({ code: 'NOT_MIGRATED' })
     await anew.migrate()

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { type Clock, type SqlDurably, systemClock } from '../../src/index'
-import { newFile, openMigrated } from '../databases'
+import { newFile, openMigrated } from '../instances'
 import { type DriverCall, type DriverLog, LOGGED_DIALECTS, transactionsOf } from './driver-log'
 import { countLoggedCommits } from './wal'
 

@@ -5,7 +5,7 @@ import { reportSuite } from '../../../../test/report'
 import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { scaled } from '../../../../test/scale'
 import { createDurably, createMemoryStorage } from '../../src/index'
-import { newFile } from '../databases'
+import { newFile } from '../instances'
 import { DRIVERS } from './programs/drivers'
 import { fortySteps, STEPS } from './programs/forty-steps'
 import type { MortalConfig } from './programs/mortal'
@@ -13,7 +13,7 @@ import { observe } from './observer'
 import { type Program, usePrograms } from './programs'
 import { bodyOf, countBodies, readSightings } from './witness'
 
-const KILLS = scaled({ quick: 16, full: 80 })
+const KILLS = scaled({ quick: 10, full: 80 })
 
 const start = usePrograms('mortal')
 

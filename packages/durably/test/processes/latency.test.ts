@@ -2,7 +2,7 @@ import { describe, it } from 'vitest'
 import { z } from 'zod'
 import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
-import { newFile, openMigrated } from '../databases'
+import { newFile, openMigrated } from '../instances'
 import { connect, DRIVERS } from './programs/drivers'
 import { openRaw, type RawCommits } from './raw-commits'
 
@@ -24,7 +24,7 @@ async function timeOfCommits(raw: RawCommits): Promise<number> {
 describe.each(DRIVERS)('from trigger to handler in an idle process, with %s', (driver) => {
   it('is never a matter of the polling interval', async () => {
     const file = newFile()
-    const durably = await openMigrated(connect(driver, file), { pollingInterval: POLLING_INTERVAL })
+    const durably = await openMigrated(await connect(driver, file), { pollingInterval: POLLING_INTERVAL })
     let begin: (at: number) => void = () => {}
     const job = durably.defineJob({ name: 'idle', input: z.object({}) }, () => begin(performance.now()))
     const raw = await openRaw(driver, file)

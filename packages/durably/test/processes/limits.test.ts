@@ -9,14 +9,15 @@ import { scaled } from '../../../../test/scale'
 import { betterSqlite3 } from '../../src/better-sqlite3'
 import { declareJob, type SqlDurably, StorageError } from '../../src/index'
 import { postgres } from '../../src/postgres'
-import { newFile, openMigrated, postgresPlace } from '../databases'
+import { postgresPlace } from '../databases'
+import { newFile, openMigrated } from '../instances'
 import type { LimitedConfig } from './programs/limited'
 import { type Program, usePrograms } from './programs'
 import { type Sighting, readSightings } from './witness'
 
 const WORKERS = 8
-const RUNS = scaled({ quick: 200, full: 4000 })
-const LEAST_KILLS = scaled({ quick: 5, full: 100 })
+const RUNS = scaled({ quick: 120, full: 4000 })
+const LEAST_KILLS = scaled({ quick: 3, full: 100 })
 const KILL_EVERY_MS = 200
 /** And not before so many more runs are done: on a slow machine a worker lives for less than it takes to start. */
 const RUNS_BETWEEN_KILLS = 5

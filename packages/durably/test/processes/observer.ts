@@ -1,6 +1,6 @@
 import { betterSqlite3 } from '../../src/better-sqlite3'
 import type { DatabaseOptions, SqlDurably } from '../../src/index'
-import { openMigrated } from '../databases'
+import { openMigrated } from '../instances'
 
 /**
  * How a test looks at a file that its programs work on, whatever they use themselves. Two SQLite libraries in one process

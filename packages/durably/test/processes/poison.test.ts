@@ -3,7 +3,8 @@ import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { betterSqlite3 } from '../../src/better-sqlite3'
 import { postgres } from '../../src/postgres'
-import { newFile, openMigrated, postgresPlace } from '../databases'
+import { postgresPlace } from '../databases'
+import { newFile, openMigrated } from '../instances'
 import { DRIVERS } from './programs/drivers'
 import type { PoisonedConfig } from './programs/poisoned'
 import { usePrograms, type Program } from './programs'
@@ -11,8 +12,8 @@ import { z } from 'zod'
 
 const WORKERS = scaled({ quick: 3, full: 8 })
 const SLOTS = scaled({ quick: 20, full: 50 })
-const KILLS = scaled({ quick: 12, full: 120 })
-const RUNS = scaled({ quick: 120, full: 3000 })
+const KILLS = scaled({ quick: 6, full: 120 })
+const RUNS = scaled({ quick: 60, full: 3000 })
 /** Each of them costs twice the pause of the one before. */
 const MAX_CRASHES = scaled({ quick: 3, full: 5 })
 const KILL_EVERY_MS = 300

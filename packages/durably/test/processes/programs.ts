@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { build } from 'tsup'
 import { afterAll, afterEach, beforeAll } from 'vitest'
+import { bundlePrograms } from '../../../../test/bundle-programs'
 import type { Message } from './programs/parent'
 
 /** Below the package, so that the bundles find its drivers. */
@@ -44,36 +44,19 @@ export interface Program {
 export function usePrograms(...names: readonly ProgramName[]): (name: ProgramName, config: object) => Program {
   const out = `${CACHE}/${process.pid}-${names.join('-')}`
   const started = new Set<Program>()
-  beforeAll(() => bundle(names, out))
+  const paths = names.map((name) => [name, fileURLToPath(new URL(PROGRAMS[name], import.meta.url))])
+  beforeAll(() => bundlePrograms(Object.fromEntries(paths), out))
   afterEach(async () => {
     for (const program of started) program.signal('SIGKILL')
     await Promise.all([...started].map((program) => program.ended))
   })
   afterAll(() => rmSync(out, { recursive: true, force: true }))
   return (name, config) => {
-    const program = startProgram(`${out}/${name}.js`, config)
+    const program = startProgram(`${out}/${name}.mjs`, config)
     started.add(program)
     void program.ended.then(() => started.delete(program))
     return program
   }
-}
-
-async function bundle(names: readonly ProgramName[], outDir: string): Promise<void> {
-  await build({
-    entry: Object.fromEntries(names.map((name) => [name, fileURLToPath(new URL(PROGRAMS[name], import.meta.url))])),
-    outDir,
-    config: false,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20',
-    dts: false,
-    silent: true,
-    noExternal: [/^(?!better-sqlite3|@libsql\/client|pg$)/],
-    external: ['better-sqlite3', '@libsql/client', 'pg'],
-    esbuildOptions(options) {
-      options.conditions = ['@coji/durably-source']
-    },
-  })
 }
 
 interface Waiting {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
 import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { scaled } from '../../../../test/scale'
-import { newFile } from '../databases'
+import { newFile } from '../instances'
 import { findBreaches, installAudit, mostHolders, readAudit } from './audit'
 import { contend, FIRST_FAILURE } from './programs/contend'
 import type { ContenderConfig } from './programs/contender'
@@ -12,7 +12,7 @@ import { observe } from './observer'
 import { type Program, usePrograms } from './programs'
 import { countBodies, readSightings } from './witness'
 
-const RUNS = scaled({ quick: 402, full: 2001 })
+const RUNS = scaled({ quick: 201, full: 2001 })
 
 const start = usePrograms('contender')
 

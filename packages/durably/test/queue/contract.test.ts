@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { createDurably, PermanentError, RetryAfterError, type Storage } from '../../src/index'
 import type { TaskCounts, TaskQueue } from '../../src/queue'
 import { createGate } from './gate'
-import { DATABASES, newFile, openOn } from '../databases'
+import { DATABASES } from '../databases'
+import { newFile, openOn } from '../instances'
 import { openQueue, PLACES, recordTasks } from './queues'
 
 const NONE: TaskCounts = { queued: 0, running: 0, retry_scheduled: 0, succeeded: 0, dead: 0 }

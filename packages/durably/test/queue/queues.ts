@@ -7,7 +7,8 @@ import {
   type TaskQueue,
   type TaskQueueOptions,
 } from '../../src/queue'
-import { DATABASES, newFile, openOn } from '../databases'
+import { DATABASES } from '../databases'
+import { newFile, openOn } from '../instances'
 
 export interface QueuePlace {
   readonly name: string

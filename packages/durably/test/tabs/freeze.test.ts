@@ -6,9 +6,9 @@ import { scaled } from '../../../../test/scale'
 import { audit, countEnded, inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
 
-const ROUNDS = scaled({ quick: 2, full: 10 })
-/** Until another tab has written, of which a second is the patience of turns. */
-const WRITE_MS = paced(3000)
+const ROUNDS = scaled({ quick: 1, full: 10 })
+/** Until another tab has written, of which a second is the patience of turns. The lane with the counts has an eye on it. */
+const MOST_WRITE_MS = scaled({ quick: Number.POSITIVE_INFINITY, full: paced(3000) })
 
 let browser: Browser
 
@@ -35,11 +35,12 @@ async function openUnderLoad(file: string, load: (page: Page) => Promise<unknown
   return { leader, follower, leaderName: await inTab(leader, (tab) => tab.name) }
 }
 
-function writeIn(page: Page): Promise<number> {
+/** How long a write took. SQLite asks for a file that is held for 4.5 s, and refuses then. */
+function writeIn(page: Page): Promise<{ readonly isRefused: boolean; readonly ms: number }> {
   return inTab(page, async (tab) => {
     const startedAt = performance.now()
-    while (!(await tab.canWrite()));
-    return performance.now() - startedAt
+    const isRefused = !(await tab.canWrite())
+    return { isRefused, ms: performance.now() - startedAt }
   })
 }
 
@@ -68,7 +69,9 @@ describe('a busy leader that is frozen', () => {
       for (let round = 1; round <= ROUNDS; round++) {
         const { leader, follower, leaderName } = await openUnderLoad(`freeze-${what}-${round}.sqlite3`, load)
         await browser.freeze(leader)
-        times.push(await writeIn(follower))
+        const { isRefused, ms } = await writeIn(follower)
+        expect(isRefused).toBe(false)
+        times.push(ms)
         await untilInTab(follower, (tab) => tab.isLeader())
         await expect.poll(() => countEnded(follower)).toBe(16)
         const before = await audit(follower, leaderName)
@@ -89,14 +92,14 @@ describe('a busy leader that is frozen', () => {
         await browser.closeTabs()
       }
       const sorted = [...times].sort((a, b) => a - b)
-      const medianMs = sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN
+      const [medianMs, worstMs] = [sorted[Math.floor((sorted.length - 1) / 2)] ?? 0, sorted.at(-1) ?? 0]
       reportSuite({
         suite: `a frozen leader under load: ${what}`,
         rounds: ROUNDS,
         medianWriteMs: Math.round(medianMs),
-        worstWriteMs: Math.round(sorted.at(-1) ?? 0),
+        worstWriteMs: Math.round(worstMs),
       })
-      expect(medianMs).toBeLessThan(WRITE_MS)
+      expect(worstMs).toBeLessThan(MOST_WRITE_MS)
     },
   )
 

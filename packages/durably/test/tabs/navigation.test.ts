@@ -6,7 +6,7 @@ import { inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
 
 /** More than any number of crashes that a run may have. */
-const NAVIGATIONS = scaled({ quick: 8, full: 30 })
+const NAVIGATIONS = scaled({ quick: 5, full: 30 })
 
 let browser: Browser
 

@@ -2,20 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CDPSession, Page } from 'playwright'
-import sqlocal from 'sqlocal/vite'
-import { build, preview, type PreviewServer } from 'vite'
+import { inject } from 'vitest'
 import { PATIENCE_MS } from '../../../../test/pace'
 import { type ChromiumProcess, launchChromium } from './chromium-process'
 import type { Settings } from './page/settings'
 
 /** The page that keeps the browser open. */
 const BLANK = 'about:blank'
-
-/** What SQLite needs for the file system of the browser. */
-const ISOLATED = {
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
-}
 
 /** Tabs of one profile. */
 export interface Browser {
@@ -42,11 +35,9 @@ export async function openBrowser(): Promise<Browser> {
     for (const end of ends.splice(0).reverse()) await end()
   }
   try {
-    const server = await serve(join(folder, 'site'))
-    ends.push(() => server.close())
     const chromium = await launchChromium(join(folder, 'profile'))
     ends.push(() => chromium.close())
-    return await browserOf({ chromium, base: server.resolvedUrls?.local[0] ?? '', close })
+    return await browserOf({ chromium, base: inject('tabsUrl'), close })
   } catch (error) {
     await close()
     throw error
@@ -106,18 +97,6 @@ async function browserOf({ chromium, base, close }: BrowserParams): Promise<Brow
     },
     close,
   }
-}
-
-/** Built: the client of the dev server loads a tab again that was frozen for long. */
-async function serve(outDir: string): Promise<PreviewServer> {
-  const shared = { configFile: false, root: join(import.meta.dirname, 'page'), logLevel: 'error' } as const
-  await build({
-    ...shared,
-    plugins: [sqlocal()],
-    resolve: { conditions: ['@coji/durably-source', 'module', 'browser', 'development|production'] },
-    build: { outDir, target: 'es2022', rolldownOptions: { input: [join(shared.root, 'index.html')] } },
-  })
-  return preview({ ...shared, build: { outDir }, preview: { host: '127.0.0.1', port: 0, headers: ISOLATED } })
 }
 
 async function withSession(page: Page, use: (session: CDPSession) => Promise<unknown>): Promise<void> {

@@ -8,11 +8,15 @@ const LOOK_AGAIN_MS = 1_000
 /** Some minute, longer than anything takes. Looks are counted, because the time of a frozen page goes on without it. */
 const MOST_LOOKS = 55
 
+interface Question {
+  readonly askedAt: number
+}
+
 /** The questions to a worker of SQLite that it has not answered yet. */
 export class Questions {
   /** `null` for what is no file. */
   readonly #file: string | null
-  readonly #open = new Set<number>()
+  readonly #open = new Set<Question>()
 
   constructor(file: string | null) {
     this.#file = file
@@ -20,20 +24,20 @@ export class Questions {
 
   /** How long the oldest of them has waited; `null` without one. */
   get waitMs(): number | null {
-    const [askedAt] = this.#open
-    return askedAt === undefined ? null : performance.now() - askedAt
+    const [oldest] = this.#open
+    return oldest === undefined ? null : performance.now() - oldest.askedAt
   }
 
   /** The first of these answers. Rejects, after `onSilence`, when nobody is there any more to answer. */
   async answered<T>(answers: readonly Promise<T>[], onSilence: (silence: StorageError) => void = () => {}): Promise<T> {
-    const askedAt = performance.now()
+    const question = { askedAt: performance.now() }
     const silence = new Silence(this.#file, onSilence)
-    this.#open.add(askedAt)
+    this.#open.add(question)
     try {
       return await Promise.race([...answers, silence.heard])
     } finally {
       silence.end()
-      this.#open.delete(askedAt)
+      this.#open.delete(question)
     }
   }
 }

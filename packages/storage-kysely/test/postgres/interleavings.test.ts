@@ -58,11 +58,11 @@ describe.each([
   }
 
   it.each(STATES)('two on a run that is %s', PATIENCE, async (state) => {
-    await expectNothingWrong(casesOf(PAIRS), state, state === 'running' ? 6 : 12)
+    await expectNothingWrong(casesOf(PAIRS), state, state === 'running' ? 8 : 16)
   })
 
   it.each(FAMILIES)('two on a parent and its child, %s', PATIENCE, async (state) => {
-    await expectNothingWrong(casesOf(FAMILY_PAIRS), state, 6)
+    await expectNothingWrong(casesOf(FAMILY_PAIRS), state, 8)
   })
 
   it.each(TRIPLES)('three on a run that is %s: %s', PATIENCE, async (state, operations) => {

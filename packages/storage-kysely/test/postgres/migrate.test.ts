@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { MigrationError } from '@coji/durably-core/storage'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
 import { scaled } from '../../../../test/scale'
 import { createKyselyStorage, type KyselyStorage } from '../../src'
@@ -97,7 +97,7 @@ describe('migrate() on Postgres', () => {
   })
 
   it('is done once by six processes', async () => {
-    await buildPrograms()
+    onTestFinished(await buildPrograms())
     for (let round = 0; round < scaled({ quick: 1, full: 20 }); round++) {
       await inSchema(async ({ url, storage }) => {
         const processes = Array.from({ length: 6 }, () => finished(startProgram('migrate', ['postgres', url])))

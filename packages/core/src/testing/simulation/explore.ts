@@ -24,8 +24,8 @@ export interface Exploration {
 /** Which seeds to play, and on what. */
 export interface ExploreOptions extends Omit<SimulateOptions, 'seed' | 'trace'> {
   readonly firstSeed: number
-  /** Asked before each seed, with the number played so far. */
-  readonly goesOn: (played: number) => boolean
+  /** Asked before each seed, with the number played so far and what they have met. */
+  readonly goesOn: (played: number, coverage: Coverage) => boolean
 }
 
 const MOST_FAILURES = 3
@@ -37,7 +37,7 @@ export async function explore({ firstSeed, goesOn, ...options }: ExploreOptions)
   const failures: Failure[] = []
   let [seeds, operations, bodyStarts, zombieStarts] = [0, 0, 0, 0]
   let leastOperations = Number.POSITIVE_INFINITY
-  while (failures.length < MOST_FAILURES && goesOn(seeds)) {
+  while (failures.length < MOST_FAILURES && goesOn(seeds, coverage)) {
     const report = await simulate({ ...options, seed: firstSeed + seeds })
     seeds += 1
     operations += report.operations

@@ -12,7 +12,7 @@ export interface ContenderConfig {
 
 const config = readConfig<ContenderConfig>()
 const durably = createDurably({
-  dialect: connect(config.driver, config.file),
+  dialect: await connect(config.driver, config.file),
   workerId: config.workerId,
   concurrency: 4,
   pollingInterval: 50,

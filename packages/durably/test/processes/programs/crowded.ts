@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { createDurably, defineJob } from '../../../src/index'
-import { connect as connectToServer } from '../../postgres/programs/connect'
-import { connect } from './drivers'
+import { connectTo } from './drivers'
 import { readConfig, tell } from './parent'
 import type { PoisonedConfig } from './poisoned'
 
@@ -24,7 +23,7 @@ const heavy = defineJob({ name: 'job', input: z.object({ isPoison: z.boolean() }
   })
 })
 
-const dialect = 'url' in place ? connectToServer(place.url) : connect(place.driver, place.file)
+const dialect = await connectTo(place)
 const durably = createDurably({ dialect, workerId, concurrency, maxCrashes, pollingInterval: 100, logger: null })
 const { job } = durably.register({ job: heavy })
 for (const dead of deadWorkerIds) await durably.recover({ workerId: dead })

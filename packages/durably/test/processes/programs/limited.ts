@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { createDurably, defineJob, type RateLimit } from '../../../src/index'
-import { connect as connectToServer } from '../../postgres/programs/connect'
-import { connect, type DriverName } from './drivers'
+import { connectTo, type Place } from './drivers'
 import { readConfig, tell, witness } from './parent'
 
 export interface LimitedConfig {
-  readonly place: { readonly driver: DriverName; readonly file: string } | { readonly url: string }
+  readonly place: Place
   readonly workerId: string
   readonly witness: string
   readonly concurrency: number
@@ -14,7 +13,7 @@ export interface LimitedConfig {
 
 const config = readConfig<LimitedConfig>()
 const { place, workerId, concurrency, rateLimit } = config
-const dialect = 'url' in place ? connectToServer(place.url) : connect(place.driver, place.file)
+const dialect = await connectTo(place)
 const lease = { staleThreshold: 3_600_000, heartbeatInterval: 60_000 }
 const durably = createDurably({
   ...{ dialect, workerId, concurrency: 10, maxCrashes: 1000, pollingInterval: 50, logger: null },

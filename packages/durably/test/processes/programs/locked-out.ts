@@ -11,7 +11,7 @@ export interface LockedOutConfig {
 const { driver, file } = readConfig<LockedOutConfig>()
 await becomeNobody()
 
-const durably = createDurably({ dialect: connect(driver, file), pollingInterval: 50, logger: null })
+const durably = createDurably({ dialect: await connect(driver, file), pollingInterval: 50, logger: null })
 const job = durably.defineJob({ name: 'one', input: z.object({}) }, (ctx) => ctx.run('only', () => 1))
 durably.on('worker:error', ({ during, code }) => tell({ type: 'trouble', during, code }))
 durably.on('run:complete', ({ runId }) => tell({ type: 'completed', runId }))
@@ -30,7 +30,7 @@ await durably.close()
 /** File permissions mean nothing to root. The native driver is loaded before: nobody may not be allowed to read it. */
 async function becomeNobody(): Promise<void> {
   if (process.getuid?.() !== 0) return
-  const memory = createDurably({ dialect: connect(driver, ':memory:') })
+  const memory = createDurably({ dialect: await connect(driver, ':memory:') })
   await memory.migrate()
   await memory.close()
   process.setgroups?.([])

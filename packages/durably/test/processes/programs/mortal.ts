@@ -17,7 +17,7 @@ export interface MortalConfig {
 const config = readConfig<MortalConfig>()
 const { workerId, deadWorkerIds } = config
 const durably = createDurably({
-  dialect: connect(config.driver, config.file),
+  dialect: await connect(config.driver, config.file),
   workerId,
   pollingInterval: 100,
   logger: null,

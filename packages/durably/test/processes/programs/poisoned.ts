@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { createDurably, defineJob, StorageError } from '../../../src/index'
-import { connect as connectToServer } from '../../postgres/programs/connect'
-import { connect, type DriverName } from './drivers'
+import { connectTo, type Place } from './drivers'
 import { readConfig, tell } from './parent'
 
 export interface PoisonedConfig {
-  readonly place: { readonly driver: DriverName; readonly file: string } | { readonly url: string }
+  readonly place: Place
   readonly workerId: string
   readonly concurrency: number
   readonly maxCrashes: number
@@ -29,7 +28,7 @@ export const ordinaryOrPoison = (stepMs: number) =>
 
 const config = readConfig<PoisonedConfig>()
 const { place, workerId, concurrency, maxCrashes, stepMs, deadWorkerIds } = config
-const dialect = 'url' in place ? connectToServer(place.url) : connect(place.driver, place.file)
+const dialect = await connectTo(place)
 const durably = createDurably({ dialect, workerId, concurrency, maxCrashes, pollingInterval: 100, logger: null })
 durably.register({ job: ordinaryOrPoison(stepMs) })
 

@@ -13,7 +13,7 @@ export interface SleeperConfig {
 }
 
 const config = readConfig<SleeperConfig>()
-const storage = createKyselyStorage({ dialect: connect(config.driver, config.file) })
+const storage = createKyselyStorage({ dialect: await connect(config.driver, config.file) })
 let lateRunId = ''
 
 /** Tells of everything it tries to write for the run that was taken from it, and what the database says to it. */

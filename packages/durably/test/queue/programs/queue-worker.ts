@@ -1,20 +1,17 @@
 import type { Dialect } from 'kysely'
-import { betterSqlite3 } from '../../../src/better-sqlite3'
-import { libsql } from '../../../src/libsql'
-import { postgres } from '../../../src/postgres'
 import { createTaskQueue } from '../../../src/queue'
+import { connect as connectToFile } from '../../processes/programs/drivers'
 import { readConfig, tell, witness } from '../../processes/programs/parent'
 import { type QueueDriver, type QueueWorkerConfig, MORTAL } from './queue-worker-config'
 
-const CONNECT: Record<QueueDriver, (place: string) => Dialect> = {
-  libsql: (place) => libsql(`file:${place}`),
-  'better-sqlite3': (place) => betterSqlite3(place),
-  postgres: (place) => postgres({ connectionString: place }),
+async function connect(driver: QueueDriver, place: string): Promise<Dialect> {
+  if (driver !== 'postgres') return connectToFile(driver, place)
+  return (await import('../../postgres/programs/connect')).connect(place)
 }
 
 const config = readConfig<QueueWorkerConfig>()
 const queue = createTaskQueue<{ work: number }>({
-  dialect: CONNECT[config.driver](config.place),
+  dialect: await connect(config.driver, config.place),
   concurrency: 4,
   logger: null,
   ...MORTAL,

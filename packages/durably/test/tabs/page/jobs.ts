@@ -61,13 +61,14 @@ export const linger = defineJob({ name: 'linger', input: z.object({ once: z.bool
   })
 })
 
-/** What only the tabs of a newer application know. */
-export const novel = defineJob({ name: 'novel', input: z.object({}) }, (ctx) =>
-  ctx.run('novel', () => {
-    testify(ctx.runId, 'novel')
-    return TAB
-  }),
-)
+/** What not every tab knows. */
+export const rare = (name: string) =>
+  defineJob({ name, input: z.object({}) }, (ctx) =>
+    ctx.run(name, () => {
+      testify(ctx.runId, name)
+      return TAB
+    }),
+  )
 
 /** Many small transactions. */
 export const rows = defineJob({ name: 'rows', input: z.object({ steps: z.number() }) }, async (ctx, { steps }) => {

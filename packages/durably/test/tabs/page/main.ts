@@ -1,7 +1,7 @@
 import { createDurably, createMemoryStorage } from '@coji/durably'
 import { withTabLeader } from '@coji/durably/plugins'
 import { sqlocal } from '@coji/durably/sqlocal'
-import { halt, hold, linger, lingering, novel, rows, work } from './jobs'
+import { halt, hold, linger, lingering, rare, rows, work } from './jobs'
 import { settingsFrom } from './settings'
 import { readWitness, TAB } from './witness'
 
@@ -63,7 +63,7 @@ function writeNothing(db: Pick<typeof instance.db, 'updateTable'>): Promise<unkn
 const tab = {
   name: TAB,
   durably: instance,
-  jobs: instance.register({ work, hold, linger, rows, ...(settings.novel && { novel }) }),
+  jobs: instance.register({ work, hold, linger, rows, ...(settings.knows !== '' && { rare: rare(settings.knows) }) }),
   /** What `onError` was told. */
   errors,
   /** Each `worker:error`, as `during: code`. */

@@ -5,8 +5,8 @@ export interface Settings {
   readonly name: string
   /** Of the application; empty for none. */
   readonly version: string
-  /** Whether this tab knows the job `novel`. */
-  readonly novel: boolean
+  /** A job that not every tab knows; empty for none. */
+  readonly knows: string
   /** Nothing hears when the page is frozen, as where it stops without a word. */
   readonly deaf: boolean
   readonly plugin: boolean
@@ -25,7 +25,7 @@ export function settingsFrom(url: URL): Settings {
     file: given['file'] ?? 'tabs.sqlite3',
     name: given['name'] ?? '',
     version: given['version'] ?? '',
-    novel: given['novel'] === 'true',
+    knows: given['knows'] ?? '',
     deaf: given['deaf'] === 'true',
     plugin: given['plugin'] !== 'false',
     leaseMs: Number(given['leaseMs'] ?? DEFAULTS.leaseMs),
