@@ -44,7 +44,7 @@ function emitDeclarations(entries: Readonly<Record<string, string>>): Record<str
   writeFileSync(project, JSON.stringify({ extends: '../../tsconfig.json', include: [], files, compilerOptions }))
   const manifest = createRequire(join(process.cwd(), 'package.json')).resolve('@typescript/native/package.json')
   execFileSync(process.execPath, [join(dirname(manifest), 'bin', 'tsc'), '-p', project], { stdio: 'inherit' })
-  const emitted = (entry: string) => join(DECLARATIONS, entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '.d.ts'))
+  const emitted = (entry: string) => join(DECLARATIONS, entry.replace(/^\.\/src\//, '').replace(/\.tsx?$/, '.d.ts'))
   return Object.fromEntries(Object.entries(entries).map(([name, entry]) => [name, emitted(entry)]))
 }
 

@@ -4,9 +4,13 @@ import { LONG_PATIENCE_MS, paced } from '../../../../test/pace'
 import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { audit, countEnded, inTab, untilInTab } from './audit'
+import type { Tab } from './page/main'
 import { openBrowser, type Browser } from './tabs'
 
 const ROUNDS = scaled({ quick: 1, full: 10 })
+/** Enough for a tab to be at it for seconds. */
+const RUNS = scaled({ quick: 8, full: 16 })
+const STEPS = 15
 /** Until another tab has written, of which a second is the patience of turns. The lane with the counts has an eye on it. */
 const MOST_WRITE_MS = scaled({ quick: Number.POSITIVE_INFINITY, full: paced(3000) })
 
@@ -44,15 +48,22 @@ function writeIn(page: Page): Promise<{ readonly isRefused: boolean; readonly ms
   })
 }
 
-const manySteps = (page: Page) =>
-  inTab(page, async ({ jobs }) => {
-    for (let n = 0; n < 16; n++) await jobs.work.trigger({ steps: 15, ms: 0 })
-  })
+interface Load {
+  readonly runs: number
+  readonly steps: number
+}
 
-const manyTransactions = (page: Page) =>
-  inTab(page, async ({ jobs }) => {
-    for (let n = 0; n < 16; n++) await jobs.rows.trigger({ steps: 15 })
-  })
+async function triggerWork({ jobs }: Tab, { runs, steps }: Load): Promise<void> {
+  for (let n = 0; n < runs; n++) await jobs.work.trigger({ steps, ms: 0 })
+}
+
+async function triggerRows({ jobs }: Tab, { runs, steps }: Load): Promise<void> {
+  for (let n = 0; n < runs; n++) await jobs.rows.trigger({ steps })
+}
+
+const manySteps = (page: Page) => inTab(page, triggerWork, { runs: RUNS, steps: STEPS })
+
+const manyTransactions = (page: Page) => inTab(page, triggerRows, { runs: RUNS, steps: STEPS })
 
 const crashesOf = (page: Page) =>
   inTab(page, async ({ durably }) => (await durably.getRuns()).map(({ crashCount }) => crashCount))
@@ -73,9 +84,9 @@ describe('a busy leader that is frozen', () => {
         expect(isRefused).toBe(false)
         times.push(ms)
         await untilInTab(follower, (tab) => tab.isLeader())
-        await expect.poll(() => countEnded(follower)).toBe(16)
+        await expect.poll(() => countEnded(follower)).toBe(RUNS)
         const before = await audit(follower, leaderName)
-        expect(before).toMatchObject({ statuses: { completed: 16 }, recordedSteps: 16 * 15 })
+        expect(before).toMatchObject({ statuses: { completed: RUNS }, recordedSteps: RUNS * STEPS })
         if (what === 'steps') expect(before.repeated).toEqual([])
         expect(before.recordedBy[leaderName]).toBeGreaterThan(0)
         expect(new Set(await crashesOf(follower))).toEqual(new Set([0]))
@@ -111,8 +122,8 @@ describe('a busy leader that is frozen', () => {
       await browser.freeze(page)
       await browser.thaw(page)
     }
-    await expect.poll(() => countEnded(page)).toBe(16)
-    expect(await audit(page)).toMatchObject({ statuses: { completed: 16 }, recordedSteps: 16 * 15 })
+    await expect.poll(() => countEnded(page)).toBe(RUNS)
+    expect(await audit(page)).toMatchObject({ statuses: { completed: RUNS }, recordedSteps: RUNS * STEPS })
     expect(await inTab(page, (tab) => tab.tenures)).toEqual([true])
     expect(new Set(await crashesOf(page))).toEqual(new Set([0]))
   })

@@ -31,7 +31,7 @@ function triggerMany(page: Page, given: { readonly runs: number; readonly steps:
 
 describe('two tabs with a leader', () => {
   it('run everything once, whoever triggers it, and both hear of all', async () => {
-    const runs = scaled({ quick: 20, full: 200 })
+    const runs = scaled({ quick: 12, full: 200 })
     const file = 'once.sqlite3'
     const leader = await browser.open({ file })
     const follower = await browser.open({ file })
@@ -152,7 +152,7 @@ describe('what the plugin needs', () => {
 
 describe('two tabs without a leader', () => {
   it('are safe: every run completes, every step is recorded once', async () => {
-    const runs = scaled({ quick: 16, full: 40 })
+    const runs = scaled({ quick: 10, full: 40 })
     const settings = { file: 'apart.sqlite3', plugin: false }
     const one = await browser.open(settings)
     const two = await browser.open(settings)
