@@ -38,9 +38,14 @@ function stating(folder: string, code: string, breaks: string): Fixture {
   return { path: `${folder}/${name}-${code.length}.ts`, code: `${code}\n`, breaks }
 }
 
-const [CORE, SQL, PLUGINS, SERVER, UMBRELLA] = ['core', 'storage-kysely', 'plugins', 'server', 'durably'].map(
-  (name) => `packages/${name}/src`,
-) as [string, string, string, string, string]
+const [CORE, SQL, PLUGINS, SERVER, UMBRELLA, REACT] = [
+  'core',
+  'storage-kysely',
+  'plugins',
+  'server',
+  'durably',
+  'react',
+].map((name) => `packages/${name}/src`) as [string, string, string, string, string, string]
 
 const FIXTURES: readonly Fixture[] = [
   ...allowed(CORE, './instance', '../index'),
@@ -86,6 +91,12 @@ const FIXTURES: readonly Fixture[] = [
     'kysely',
   ),
   ...forbidden(UMBRELLA, '@libsql/client', 'better-sqlite3', 'ulidx', 'node:path', '../../core/src/index'),
+  ...allowed(REACT, '@coji/durably-core', 'react', './run-store'),
+  ...forbidden(REACT, 'react-dom', 'kysely', '@coji/durably', '@coji/durably-plugins', '../../core/src/index'),
+  ...allowed('packages/dashboard/src', './assets'),
+  ...forbidden('packages/dashboard/src', 'node:fs', 'react', '@coji/durably-server', '../ui/build'),
+  ...allowed('packages/dashboard/ui/list', '@coji/durably-react', '@coji/durably-server/client', 'wouter', '../format'),
+  ...forbidden('packages/dashboard/ui/list', '@coji/durably-server', '@coji/durably', 'zod', 'node:fs'),
   ...allowed('packages/durably/test', 'node:fs', 'zod', '../src/index'),
   ...forbidden('packages/durably/test', '../../core/src/index', '@coji/durably-core/src/run'),
   ...allowed('apps/sample/src', '@coji/durably', '@coji/durably/libsql', 'node:fs', './main'),

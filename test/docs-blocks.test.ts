@@ -32,16 +32,21 @@ describe('blocks of a page', () => {
       [6, false, true, null, null],
       [10, false, false, 'jobs.ts', null],
       [13, false, false, null, 'shows a mistake'],
+      [16, false, false, null, null],
     ])
   })
 
   it('continue each other when they say so', () => {
-    expect(modules.map(({ path }) => path)).toEqual(['docs-page-md/line-2.ts', 'docs-page-md/jobs.ts'])
+    expect(modules.map(({ path }) => path)).toEqual([
+      'docs-page-md/line-2.ts',
+      'docs-page-md/jobs.ts',
+      'docs-page-md/line-16.tsx',
+    ])
     expect(modules[0]?.source).toBe('const a = 1\nconst b = a\nconst c: string = b\nexport {}\n')
   })
 
   it('run up to the last one that is marked', () => {
-    expect(modules.map(({ running }) => running)).toEqual(['const a = 1\nexport {}\n', null])
+    expect(modules.map(({ running }) => running)).toEqual(['const a = 1\nexport {}\n', null, null])
   })
 
   it('are named in errors by the line of the page', () => {

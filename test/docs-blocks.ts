@@ -5,13 +5,14 @@ export interface DocsBlock {
   readonly code: string
   readonly runs: boolean
   readonly continues: boolean
+  readonly extension: 'ts' | 'tsx'
   /** The name under which other blocks of the page import this one. */
   readonly file: string | null
   /** The written reason for not compiling it; an empty one is an error. */
   readonly ignored: string | null
 }
 
-const FENCE = /^(\s*)```ts(?:[ \t]+(.*))?$/
+const FENCE = /^(\s*)```(tsx?)(?:[ \t]+(.*))?$/
 
 function settingOf(info: string, name: string): string | null {
   return info.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? null
@@ -21,8 +22,12 @@ function wordsOf(info: string): readonly string[] {
   return info.replaceAll(/\w+="[^"]*"/g, '').split(/\s+/)
 }
 
-function blockAt(params: { page: string; line: number; info: string; code: readonly string[] }): DocsBlock {
-  const { page, line, info, code } = params
+interface FoundBlock extends Pick<DocsBlock, 'page' | 'line' | 'extension'> {
+  readonly info: string
+  readonly code: readonly string[]
+}
+
+function blockAt({ page, line, extension, info, code }: FoundBlock): DocsBlock {
   const words = wordsOf(info)
   const [file, ignored] = [settingOf(info, 'file'), settingOf(info, 'ignore')]
   return {
@@ -31,12 +36,13 @@ function blockAt(params: { page: string; line: number; info: string; code: reado
     code: code.join('\n'),
     runs: words.includes('run'),
     continues: words.includes('continue'),
+    extension,
     file,
     ignored,
   }
 }
 
-/** Every ```ts block of a page. */
+/** Every ```ts and ```tsx block of a page. */
 export function blocksOf(page: string, text: string): readonly DocsBlock[] {
   const lines = text.split('\n')
   const blocks: DocsBlock[] = []
@@ -47,7 +53,8 @@ export function blocksOf(page: string, text: string): readonly DocsBlock[] {
     if (end === -1) throw new Error(`${page}:${index + 1} opens a block that never closes`)
     const indent = fence[1]?.length ?? 0
     const code = lines.slice(index + 1, end).map((line) => line.slice(indent))
-    blocks.push(blockAt({ page, line: index + 1, info: fence[2] ?? '', code }))
+    const extension = fence[2] === 'tsx' ? 'tsx' : 'ts'
+    blocks.push(blockAt({ page, line: index + 1, extension, info: fence[3] ?? '', code }))
     index = end
   }
   return blocks
@@ -69,7 +76,7 @@ function moduleOf(blocks: readonly DocsBlock[]): DocsModule {
   const [first] = blocks
   if (first === undefined) throw new Error('a module has at least one block')
   const folder = first.page.replaceAll(/[^A-Za-z0-9]+/g, '-').toLowerCase()
-  const name = first.file ?? `line-${first.line}.ts`
+  const name = first.file ?? `line-${first.line}.${first.extension}`
   const end = blocks.map((block) => block.runs).lastIndexOf(true) + 1
   const running = end === 0 ? null : sourceOf(blocks.slice(0, end))
   return { path: `${folder}/${name}`, blocks, source: sourceOf(blocks), running }

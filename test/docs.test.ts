@@ -18,6 +18,7 @@ const TSCONFIG = {
   compilerOptions: {
     lib: ['ES2022', 'DOM', 'DOM.AsyncIterable'],
     types: ['node'],
+    jsx: 'react-jsx',
     noUnusedLocals: false,
     noUnusedParameters: false,
   },

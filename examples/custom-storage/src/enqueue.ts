@@ -1,4 +1,11 @@
-import { keyConflict, type EnqueueAnswer, type NewRun, type RunRecord } from '@coji/durably-core/storage'
+import {
+  firstDue,
+  keyConflict,
+  newRecord,
+  type EnqueueAnswer,
+  type NewRun,
+  type RunRecord,
+} from '@coji/durably-core/storage'
 import type { Draft } from './draft.ts'
 
 export function enqueue(draft: Draft, runs: readonly NewRun[]): EnqueueAnswer[] {
@@ -10,7 +17,7 @@ export function enqueueOne(draft: Draft, run: NewRun, list: readonly NewRun[] = 
   const sentBefore = draft.run(run.id)
   if (sentBefore !== undefined) return { run: sentBefore, created: true }
   const holder = draft.findByKey(run)
-  if (holder === undefined) return { run: draft.insert(newRecord(draft, run)), created: true }
+  if (holder === undefined) return { run: draft.insert(toRecord(draft, run)), created: true }
   if (run.onConflict === 'reject' && holder.payload !== run.payload) {
     // One that stands in the same list will not be stored either.
     throw keyConflict(run, list.find(({ id }) => id === holder.id) ?? holder)
@@ -18,42 +25,8 @@ export function enqueueOne(draft: Draft, run: NewRun, list: readonly NewRun[] = 
   return { run: holder, created: false }
 }
 
-function newRecord(draft: Draft, { start, onConflict: _conflict, events: _events, ...given }: NewRun): RunRecord {
-  const { now } = draft
-  const wanted = 'at' in start ? start.at : draft.in(start.afterMs)
-  const isPast = 'at' in start && start.at < now
-  const availableAt = isPast ? now : wanted
-  return { ...UNTOUCHED, ...given, availableAt, createdAt: now, updatedAt: now }
+/** This storage keeps no events. */
+function toRecord(draft: Draft, run: NewRun): RunRecord {
+  const record = newRecord(run, { createdAt: draft.now, availableAt: firstDue(run, draft), labels: run.labels })
+  return { ...record, lastEventSequence: 0 }
 }
-
-const UNTOUCHED = {
-  status: 'pending',
-  concurrencySlot: null,
-  waitingFor: null,
-  currentStepIndex: 0,
-  progress: null,
-  output: null,
-  error: null,
-  errorDetail: null,
-  version: 1,
-  attempt: 1,
-  attemptBase: 0,
-  crashCount: 0,
-  assignments: 0,
-  ownerId: null,
-  claimToken: null,
-  leaseEpoch: 0,
-  leaseUntil: null,
-  leaderEpoch: null,
-  commitNo: 0,
-  wakes: 0,
-  wakesWanted: 0,
-  restUntil: null,
-  alsoAwaitedBy: [],
-  lastEventSequence: 0,
-  cancelRequestedAt: null,
-  deadlineAt: null,
-  heartbeatAt: null,
-  startedAt: null,
-  finishedAt: null,
-} as const

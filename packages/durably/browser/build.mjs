@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { build } from 'esbuild'
-import { licencesOf } from './licences.mjs'
+import { licencesOf } from '../../../scripts/licences.mjs'
 
 const PACKAGE = join(import.meta.dirname, '..')
 const TARGET = join(PACKAGE, 'dist', 'browser')

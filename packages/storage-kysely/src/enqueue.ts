@@ -9,7 +9,7 @@ import {
 import { sql } from 'kysely'
 import { isConstraintError } from './driver-errors'
 import { createGroupEnqueue } from './group-enqueue'
-import { bindNewRun, newRunStatements } from './new-run'
+import { createListEnqueue, type Inserted } from './list-enqueue'
 import { createRefusingEnqueue } from './refusing-enqueue'
 import { runColumns, toRun } from './rows'
 import { type SqlContext, statement } from './statement'
@@ -19,6 +19,11 @@ export type FindConflict = (target: StatementTarget, runs: readonly NewRun[]) =>
 
 export interface Enqueuer {
   enqueue(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]>
+  /** As `enqueue`, within this very call where that is possible. */
+  enqueueAtOnce(
+    target: StatementTarget,
+    runs: readonly NewRun[],
+  ): readonly EnqueueAnswer[] | Promise<readonly EnqueueAnswer[]>
   /** Which idempotency key made the database refuse these runs. */
   readonly findConflict: FindConflict
 }
@@ -27,27 +32,27 @@ export interface Enqueuer {
 const MAX_ROUNDS = 20
 
 export function createEnqueue(context: SqlContext): Enqueuer {
-  const statements = newRunStatements(context, { guard: null })
   const findHolder = holderStatement(context)
+  const listEnqueue = createListEnqueue(context)
   const groupEnqueue = createGroupEnqueue(context)
   const enqueueOrRefuse = createRefusingEnqueue(context)
   const isSqlite = context.dialect.name === 'sqlite'
 
-  async function insertEach(target: StatementTarget, runs: readonly NewRun[]): Promise<(RunRecord | null)[]> {
-    const lists = runs.map((run, index) =>
-      bindNewRun(statements, run, { extra: {}, firstId: index === 0 ? null : (runs[0]?.id ?? null) }),
-    )
-    const results = await target.write(lists.flat())
-    let position = 0
-    return lists.map((list, index) => {
-      const [row] = results[position] ?? []
-      position += list.length
-      return row === undefined ? null : { ...toRun(row), labels: runs[index]?.labels ?? {} }
-    })
+  function insert(target: StatementTarget, runs: readonly NewRun[]): Promise<Inserted> {
+    return isSqlite ? listEnqueue.send(target, runs) : groupEnqueue(target, runs)
   }
 
-  function insert(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly (RunRecord | null)[]> {
-    return isSqlite ? insertEach(target, runs) : groupEnqueue(target, runs)
+  /** Of keys that refuse, or are taken, the other way knows what to say. */
+  function enqueueNow(target: StatementTarget, runs: readonly NewRun[]): readonly EnqueueAnswer[] | null {
+    if (!isSqlite || runs.some(mayRefuse)) return null
+    const inserted = listEnqueue.sendNow(target, runs)
+    if (inserted === null) return null
+    const answers: EnqueueAnswer[] = []
+    for (const run of inserted) {
+      if (run === null) return null
+      answers.push({ run, created: true })
+    }
+    return answers
   }
 
   async function holderOf(target: StatementTarget, run: NewRun): Promise<RunRecord | null> {
@@ -81,13 +86,13 @@ export function createEnqueue(context: SqlContext): Enqueuer {
   }
 
   async function enqueue(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
-    const mayRefuse = runs.some((run) => run.onConflict === 'reject' && run.idempotencyKey !== null)
-    if (mayRefuse && !isSqlite) return enqueueRefusing(target, runs)
+    const hasRefusing = runs.some(mayRefuse)
+    if (hasRefusing && !isSqlite) return enqueueRefusing(target, runs)
     const answers = new Map<NewRun, EnqueueAnswer>()
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const open = runs.filter((run) => !answers.has(run)).sort(byKey)
       const created = await insert(target, open).catch(async (error: unknown) => {
-        const isRefused = mayRefuse && isConstraintError(error)
+        const isRefused = hasRefusing && isConstraintError(error)
         const conflict = isRefused ? await findConflict(target, runs) : null
         // Without one, what had the key is gone: the next round finds it free.
         if (conflict !== null || !isRefused || round === MAX_ROUNDS - 1) throw conflict ?? error
@@ -103,7 +108,11 @@ export function createEnqueue(context: SqlContext): Enqueuer {
     throw comingAndGoing()
   }
 
-  return { enqueue, findConflict }
+  return { enqueue, enqueueAtOnce: (target, runs) => enqueueNow(target, runs) ?? enqueue(target, runs), findConflict }
+}
+
+function mayRefuse({ onConflict, idempotencyKey }: NewRun): boolean {
+  return onConflict === 'reject' && idempotencyKey !== null
 }
 
 function comingAndGoing(): StorageError {

@@ -50,6 +50,7 @@ export class Executor implements StatementTarget {
   /** What the application asks for: it never gets the last connection. */
   readonly callers: StatementTarget = {
     write: (list) => this.#write(list, 'caller'),
+    writeNow: (list) => this.writeNow(list),
     lockMs: CALLERS_LOCK_MS,
     read: (query) => this.#read(query, 'reader'),
   }

@@ -12,7 +12,7 @@ import { kept, runValues, stepValues } from './commit-values'
 import { holds } from './fences'
 import { OUTCOMES } from './outcomes'
 import { lockedRuns, lockTerms, patience, type PatienceName, type Waiting } from './row-locks'
-import { type Row, rowsOf, valueOf } from './row-sets'
+import { type ListedRow, rowsOf, valueOf } from './row-sets'
 import {
   assignments,
   list,
@@ -40,7 +40,7 @@ const PARTS = ['steps', 'logs', 'events', 'signals', 'outcomes'] as const
 
 type Part = (typeof PARTS)[number]
 type GroupName = Part | 'commits' | PatienceName
-type Parcel = Readonly<Record<Part | 'commits', readonly Row[]>>
+type Parcel = Readonly<Record<Part | 'commits', readonly ListedRow[]>>
 
 /**
  * For Postgres: the commits of many runs in one statement and one round trip. It locks the rows of the runs first, sees
@@ -74,13 +74,13 @@ export function createGroupCommit(context: SqlContext): GroupCommit {
 
 function parcelOf(commits: readonly RunCommit[]): Parcel {
   const parcel = {
-    commits: [] as Row[],
-    steps: [] as Row[],
-    logs: [] as Row[],
-    events: [] as Row[],
-    signals: [] as Row[],
+    commits: [] as ListedRow[],
+    steps: [] as ListedRow[],
+    logs: [] as ListedRow[],
+    events: [] as ListedRow[],
+    signals: [] as ListedRow[],
   }
-  const outcomes: Row[] = []
+  const outcomes: ListedRow[] = []
   for (const [n, commit] of commits.entries()) {
     const { lease, commitNo, outcome, events } = commit
     const kind = outcome?.kind ?? null
@@ -100,7 +100,7 @@ function parcelOf(commits: readonly RunCommit[]): Parcel {
 }
 
 /** One statement writes a row once: a row that a commit writes twice is written as it is in the end. */
-function lastWrites({ steps }: RunCommit): readonly Row[] {
+function lastWrites({ steps }: RunCommit): readonly ListedRow[] {
   const rows = new Map<string, Record<string, SqlValue>>()
   for (const step of steps) {
     const before = rows.get(step.id)
@@ -119,7 +119,7 @@ interface EventPlace {
   readonly isCancelled: 0 | 1 | null
 }
 
-function eventRows(events: readonly EventTemplate[], { n, after, isCancelled }: EventPlace): Row[] {
+function eventRows(events: readonly EventTemplate[], { n, after, isCancelled }: EventPlace): ListedRow[] {
   return events.map(({ type, payload }, index) => ({ n, offset: after + index + 1, type, payload, isCancelled }))
 }
 

@@ -2,7 +2,7 @@ import { type NewRun, type RunRecord, StorageError } from '@coji/durably-core/st
 import { type CompiledQuery, sql } from 'kysely'
 import { newRunColumns, newRunValues } from './new-run'
 import { patience, type PatienceName } from './row-locks'
-import { type Row, rowsOf, valueOf } from './row-sets'
+import { type ListedRow, rowsOf, valueOf } from './row-sets'
 import { toRun } from './rows'
 import { list, namesOf, type Sql, type SqlContext, type Statement, statement } from './statement'
 import type { WriteTarget } from './statement-target'
@@ -75,10 +75,10 @@ function refuseHugeList(runs: readonly NewRun[]): void {
 export function groupValues(runs: readonly NewRun[]): Record<GroupName, string> {
   refuseHugeList(runs)
   const labels = runs.flatMap(({ id, labels: own }) =>
-    Object.entries(own).map(([labelName, labelValue]): Row => ({ id, labelName, labelValue })),
+    Object.entries(own).map(([labelName, labelValue]): ListedRow => ({ id, labelName, labelValue })),
   )
   const events = runs.flatMap((run) =>
-    run.events.map(({ type, payload }, index): Row => ({ id: run.id, seq: index + 1, type, payload })),
+    run.events.map(({ type, payload }, index): ListedRow => ({ id: run.id, seq: index + 1, type, payload })),
   )
   return {
     runs: JSON.stringify(runs.map((run, n) => ({ n, ...newRunValues(run) }))),

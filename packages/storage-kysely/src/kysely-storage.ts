@@ -189,7 +189,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   const events = createEvents(context, executor)
   const told = tellers(watchers)
   const gate = new SchemaGate({ context, monotonic })
-  const passed = async <T>(write: () => Promise<T>): Promise<T> => {
+  const passed = async <T>(write: () => Promise<T> | T): Promise<T> => {
     const looking = gate.pass(executor)
     if (looking !== undefined) await looking
     return write()
@@ -201,7 +201,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     reportDurability: () => reportDurability(context, executor),
     async enqueue(runs) {
       if (runs.length === 0) return []
-      const answers = await passed(() => enqueuer.enqueue(executor.callers, runs))
+      const answers = await passed(() => enqueuer.enqueueAtOnce(executor.callers, runs))
       return told.due(answers, () => answers.map(({ run }) => run.id))
     },
     claim: async (params) =>

@@ -1,6 +1,6 @@
-import type { EventTemplate, NewRun } from '@coji/durably-core/storage'
+import { type EventTemplate, newRecord, type NewRun, type RunRecord } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
-import { runColumns } from './rows'
+import type { Row } from './rows'
 import {
   type ParameterName,
   list,
@@ -15,6 +15,8 @@ import {
 export interface Origin<TName extends ParameterName> {
   /** A run `r` under this condition; without one the insert stands alone. */
   readonly guard: ((parameter: (name: TName) => Sql) => Sql) | null
+  /** Columns of a new row that stands alone. */
+  readonly returning?: Sql
 }
 
 /** The values of a new row. `firstId` is the first run of the list. */
@@ -52,11 +54,11 @@ export interface NewRunStatements<TName extends ParameterName> {
 /** What creates a run: its row, labels and events, and the statement that fails when its key is taken otherwise. */
 export function newRunStatements<TName extends ParameterName = never>(
   context: SqlContext,
-  { guard }: Origin<TName>,
+  { guard, returning = sql`` }: Origin<TName>,
 ): NewRunStatements<TName> {
   const { tables, dialect } = context
   return {
-    insert: insertStatement(context, { guard }),
+    insert: insertStatement(context, { guard, returning }),
     label: statement(context, (p) => {
       return sql`insert into ${tables.run_labels} (run_id, name, value, tenant, created_at)
         select n.id, ${p('labelName')}, ${p('labelValue')}, n.tenant, n.created_at from ${tables.runs} as n
@@ -109,7 +111,7 @@ export function newRunColumns(
 
 function insertStatement<TName extends ParameterName>(
   context: SqlContext,
-  { guard }: Origin<TName>,
+  { guard, returning }: Required<Origin<TName>>,
 ): Statement<RunName | TName> {
   const { tables, dialect } = context
   return statement<RunName | TName>(context, (p) => {
@@ -118,9 +120,11 @@ function insertStatement<TName extends ParameterName>(
     const columns = newRunColumns(context, p, createdAt)
     const names = list(...Object.keys(columns).map((name) => sql.ref(name)))
     const values = list(...Object.values(columns))
-    const source = guard === null ? sql`where true` : sql`from ${tables.runs} as r where ${guard(p)}`
-    return sql`insert into ${tables.runs} (${names}) select ${values} ${source} on conflict do nothing
-      returning ${runColumns(context)}`
+    if (guard === null)
+      return sql`insert into ${tables.runs} (${names}) values (${values})
+      on conflict do nothing ${returning}`
+    return sql`insert into ${tables.runs} (${names}) select ${values} from ${tables.runs} as r where ${guard(p)}
+      on conflict do nothing`
   })
 }
 
@@ -178,4 +182,11 @@ export function newRunValues(run: NewRun): Record<Exclude<RunName, 'firstId'>, S
     scheduledFor: run.scheduledFor,
     eventCount: run.events.length,
   }
+}
+
+/** A run as it was just stored; `null` if it has changed since. */
+export function freshRun(run: NewRun, row: Row): RunRecord | null {
+  const [createdAt, availableAt] = [String(row['created_at']), String(row['available_at'])]
+  const record = newRecord(run, { createdAt, availableAt, labels: run.labels })
+  return row['version'] === record.version ? record : null
 }

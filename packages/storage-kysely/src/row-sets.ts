@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { list, type ParameterName, parameterType, type Sql, type SqlContext, type SqlValue } from './statement'
 
 /** One row of a parameter that is a JSON list; `n` says which of the things that are sent it belongs to. */
-export type Row = Readonly<Record<string, SqlValue>>
+export type ListedRow = Readonly<Record<string, SqlValue>>
 
 const TYPES = { text: 'text', integer: 'bigint', ms: 'double precision', instant: 'timestamptz', json: 'text' } as const
 

@@ -196,22 +196,21 @@ async function enqueueByValue(runs: readonly NewRun[], enqueue: Enqueue): Promis
 const TRIES = 4
 
 /** A run has its id before it is sent, so what may or may not have arrived can be sent again. */
-async function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
   let mayBeThere = false
-  for (let tries = 1; ; tries++) {
-    try {
-      return await engine.storage.enqueue(runs)
-    } catch (error) {
-      // An answer about these very runs.
-      if (error instanceof ConflictError) throw error
-      // What says that nothing was written is worth telling only if it holds for every try.
-      const passes = !(error instanceof DurablyError) || error.code === 'STORAGE_UNAVAILABLE'
-      mayBeThere ||= passes && !(error instanceof StorageError && !error.mayHaveArrived)
-      if (!mayBeThere && (!passes || tries === TRIES)) throw error
-      if (tries === TRIES) throw new UnknownOutcomeError('the trigger', { cause: error })
-      await pause(engine.environment.clock, troubleDelayMs(engine, tries))
-    }
+  const send = (tries: number) => engine.storage.enqueue(runs).catch((error: unknown) => sendAgain(error, tries))
+  async function sendAgain(error: unknown, tries: number): Promise<readonly EnqueueAnswer[]> {
+    // An answer about these very runs.
+    if (error instanceof ConflictError) throw error
+    // What says that nothing was written is worth telling only if it holds for every try.
+    const passes = !(error instanceof DurablyError) || error.code === 'STORAGE_UNAVAILABLE'
+    mayBeThere ||= passes && !(error instanceof StorageError && !error.mayHaveArrived)
+    if (!mayBeThere && (!passes || tries === TRIES)) throw error
+    if (tries === TRIES) throw new UnknownOutcomeError('the trigger', { cause: error })
+    await pause(engine.environment.clock, troubleDelayMs(engine, tries))
+    return send(tries + 1)
   }
+  return send(1)
 }
 
 function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRun): void {

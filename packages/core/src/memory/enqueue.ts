@@ -1,6 +1,6 @@
-import { type EnqueueAnswer, keyConflict, type NewRun } from '../port'
+import { type EnqueueAnswer, firstDue, keyConflict, newRecord, type NewRun } from '../port'
 import { copyOf, type Memory } from './memory'
-import { newRecord, type RunEntry } from './run-entry'
+import { labelsOf, type RunEntry } from './run-entry'
 
 export function enqueue(memory: Memory, runs: readonly NewRun[]): EnqueueAnswer[] {
   checkConflicts(memory, runs)
@@ -31,7 +31,9 @@ export function enqueueOne(memory: Memory, run: NewRun): { readonly entry: RunEn
   if (sentBefore !== undefined) return { entry: sentBefore, created: true }
   const holder = holderOfKey(memory, run)
   if (holder !== undefined) return { entry: holder, created: false }
-  return { entry: table.insert(newRecord(run, clock), run.events), created: true }
+  const times = { createdAt: clock.now(), availableAt: firstDue(run, clock) }
+  const record = newRecord(run, { ...times, labels: labelsOf(run) })
+  return { entry: table.insert(record, run.events), created: true }
 }
 
 function holderOfKey({ table, rules }: Memory, run: NewRun): RunEntry | undefined {

@@ -1,5 +1,4 @@
-import type { EventRecord, Instant, LogRecord, NewRun, RunRecord, SignalRecord } from '../port'
-import type { Clock } from './clock'
+import type { EventRecord, LogRecord, NewRun, RunRecord, SignalRecord } from '../port'
 import type { HeapItem } from './heap'
 import { frozenCopy } from './memory'
 import { NOWHERE } from './row'
@@ -75,91 +74,9 @@ export class RunEntry implements HeapItem {
   }
 }
 
-export function newRecord(run: NewRun, clock: Clock): RunRecord {
-  const now = clock.now()
-  // One spread at the start and named properties keep the object fast; several spreads make it a slow dictionary.
-  return {
-    ...UNTOUCHED,
-    id: run.id,
-    tenant: run.tenant,
-    jobName: run.jobName,
-    jobVersion: run.jobVersion,
-    payload: run.payload,
-    labels: labelsOf(run),
-    idempotencyKey: run.idempotencyKey,
-    concurrencyKey: run.concurrencyKey,
-    concurrencyLimit: run.concurrencyLimit,
-    holdKeyWhileWaiting: run.holdKeyWhileWaiting,
-    priority: run.priority,
-    availableAt: 'at' in run.start ? latest(run.start.at, now) : clock.in(run.start.afterMs),
-    timeoutMs: run.timeoutMs,
-    parentRunId: run.parentRunId,
-    scheduleId: run.scheduleId,
-    scheduledFor: run.scheduledFor,
-    lastEventSequence: run.events.length,
-    createdAt: now,
-    updatedAt: now,
-  }
-}
-
 const NO_LABELS = Object.freeze({})
 
-function labelsOf({ labels }: NewRun): RunRecord['labels'] {
+/** Shared by all that have none. */
+export function labelsOf({ labels }: NewRun): RunRecord['labels'] {
   return Object.keys(labels).length === 0 ? NO_LABELS : frozenCopy(labels)
-}
-
-function latest(a: Instant, b: Instant): Instant {
-  return a > b ? a : b
-}
-
-/** A run before anything happened to it, with every property in place. */
-const UNTOUCHED: RunRecord = {
-  id: '',
-  tenant: '',
-  jobName: '',
-  jobVersion: null,
-  payload: null,
-  status: 'pending',
-  labels: {},
-  idempotencyKey: null,
-  concurrencyKey: null,
-  concurrencyLimit: 1,
-  concurrencySlot: null,
-  holdKeyWhileWaiting: false,
-  priority: 0,
-  availableAt: null,
-  waitingFor: null,
-  currentStepIndex: 0,
-  progress: null,
-  output: null,
-  error: null,
-  errorDetail: null,
-  version: 1,
-  attempt: 1,
-  attemptBase: 0,
-  crashCount: 0,
-  assignments: 0,
-  ownerId: null,
-  claimToken: null,
-  leaseEpoch: 0,
-  leaseUntil: null,
-  leaderEpoch: null,
-  commitNo: 0,
-  wakes: 0,
-  wakesWanted: 0,
-  restUntil: null,
-  lastEventSequence: 0,
-  cancelRequestedAt: null,
-  timeoutMs: null,
-  deadlineAt: null,
-  parentRunId: null,
-  forkedFrom: null,
-  alsoAwaitedBy: Object.freeze([]),
-  scheduleId: null,
-  scheduledFor: null,
-  heartbeatAt: null,
-  createdAt: '',
-  updatedAt: '',
-  startedAt: null,
-  finishedAt: null,
 }

@@ -53,6 +53,7 @@ export {
   type WriteTime,
 } from './effects'
 export { agreeing, keyConflict } from './key-conflict'
+export { firstDue, newRecord } from './new-record'
 export { type Guard, GUARDS, LIFECYCLE, type Lifecycle, type Transition, type TransitionName } from './lifecycle'
 export type {
   EventRecord,

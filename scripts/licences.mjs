@@ -2,8 +2,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const RULE = '-'.repeat(80)
-// The package of SQLite carries the name of its licence and not its text.
-const TEXTS = { 'Apache-2.0': join(import.meta.dirname, 'apache-2.0.txt') }
+// The packages of SQLite and wouter carry the name of their licence and not its text.
+const TEXTS = {
+  'Apache-2.0': join(import.meta.dirname, 'apache-2.0.txt'),
+  Unlicense: join(import.meta.dirname, 'unlicense.txt'),
+}
 
 /** The licences of everything that went into a bundle, for the file that is published beside it. */
 export function licencesOf(inputs) {

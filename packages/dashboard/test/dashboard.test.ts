@@ -1,0 +1,279 @@
+import { expect, test } from 'vitest'
+import { button, rows, withDashboard } from './dashboard-page'
+import { gate } from './jobs'
+
+test('watches a run from the list to its end, with its steps and logs', () =>
+  withDashboard(async ({ page, site, open }) => {
+    await open('/')
+    await page.getByText('There are no runs yet').waitFor()
+    site.durably.start()
+    const { id } = await site.jobs.importOrders.trigger({ file: 'a.csv', gate: 'watched' })
+    await rows(page).filter({ hasText: 'Running' }).filter({ hasText: 'part 3 of 4' }).waitFor()
+    await page.getByRole('link', { name: /^import-orders/ }).click()
+    expect(new URL(page.url()).pathname).toBe(`/admin/durably/runs/${id}`)
+    await page.getByText('live', { exact: true }).waitFor()
+    await page.getByRole('region', { name: 'What the run is doing' }).getByText('It is running on worker').waitFor()
+    const steps = page.getByRole('list', { name: 'Steps' }).getByRole('button')
+    await steps.filter({ hasText: 'write part 3' }).filter({ hasText: 'working' }).waitFor()
+    gate('watched').open()
+    await steps.filter({ hasText: 'write part 4' }).filter({ hasText: 'done' }).waitFor()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    await steps.filter({ hasText: 'write part 3' }).click()
+    await page.getByText('two rows have no customer').waitFor()
+    await page.getByRole('region', { name: 'Output of write part 3' }).getByText('"written": 300').waitFor()
+    await page.getByRole('link', { name: /^Logs/ }).click()
+    await page.getByRole('list', { name: 'Logs' }).getByText('reading').waitFor()
+    await page.getByRole('link', { name: 'Events' }).click()
+    await page.getByRole('list', { name: 'Events' }).getByText('run:complete').waitFor()
+    await page.reload()
+    await page.getByRole('list', { name: 'Events' }).getByText('run:complete').waitFor()
+    await page.getByRole('link', { name: 'Input and output' }).click()
+    await page.getByRole('region', { name: 'Output', exact: true }).getByText('"written": 1200').waitFor()
+  }))
+
+test('keeps the filters of the list in the address', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const { jobs, durably } = site
+    for (const region of ['eu', 'us']) await jobs.importOrders.trigger({ file: 'a.csv' }, { labels: { region } })
+    const { id } = await jobs.charge.trigger({ amount: 1 })
+    await open('/')
+    await expect.poll(() => rows(page).count()).toBe(3)
+    const search = page.getByRole('combobox', { name: /^Find runs/ })
+    await page.keyboard.press('/')
+    await page.keyboard.type('import-orders')
+    await page.keyboard.press('Enter')
+    await expect.poll(() => rows(page).count()).toBe(2)
+    await search.fill('region=eu')
+    await button(page, 'Find').click()
+    await expect.poll(() => rows(page).count()).toBe(1)
+    expect(new URL(page.url()).search).toBe('?job=import-orders&label=region%3Aeu')
+    await page.reload()
+    await rows(page).filter({ hasText: 'region=eu' }).waitFor()
+    await button(page, 'Remove the filter import-orders').click()
+    await button(page, 'Remove the filter region=eu').click()
+    await expect.poll(() => rows(page).count()).toBe(3)
+    await button(page, /^Failed/).click()
+    await page.getByText('No run is like that').waitFor()
+    durably.start()
+    await rows(page).filter({ hasText: 'The card was declined' }).waitFor()
+    await page.goBack()
+    await expect.poll(() => rows(page).count()).toBe(3)
+    await search.fill(id)
+    await search.press('Enter')
+    await page.getByRole('heading', { name: 'charge-card' }).waitFor()
+    await page.getByRole('link', { name: 'card_declined' }).click()
+    await rows(page).filter({ hasText: 'The card was declined' }).waitFor()
+    expect(new URL(page.url()).search).toBe('?error=card_declined')
+    await button(page, 'Remove the filter error card_declined').click()
+    await search.fill(id.slice(0, -2))
+    await search.press('Enter')
+    await rows(page).filter({ hasText: 'charge-card' }).waitFor()
+    await page.getByLabel('Created').selectOption('Last hour')
+    await rows(page).filter({ hasText: 'charge-card' }).waitFor()
+    expect(new URL(page.url()).search).toBe(`?since=1h&id=${id.slice(0, -2)}`)
+  }))
+
+test('retries, cancels and deletes many runs, by keyboard', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const { jobs } = site
+    await jobs.importOrders.batchTrigger([1, 2, 3].map((file) => ({ payload: { file: `${file}.csv` } })))
+    await open('/')
+    await expect.poll(() => rows(page).count()).toBe(3)
+    await page
+      .getByRole('link', { name: /^import-orders/ })
+      .first()
+      .focus()
+    await page.keyboard.press('x')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('x')
+    const bar = page.getByRole('group', { name: 'Chosen runs' })
+    await bar.getByText('2 runs chosen').waitFor()
+    expect(await bar.getByRole('button', { name: 'Retry 0' }).isDisabled()).toBe(true)
+    await bar.getByRole('button', { name: 'Cancel 2' }).press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Cancel 2 runs?' })
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await bar.getByRole('button', { name: 'Cancel 2' }).press('Enter')
+    await dialog.getByRole('button', { name: 'Cancel', exact: true }).press('Enter')
+    await page.getByText('2 runs cancelled.').waitFor()
+    await expect.poll(() => rows(page).filter({ hasText: 'Cancelled' }).count()).toBe(2)
+    await page.getByLabel('Select all runs that are shown').check()
+    await bar.getByRole('button', { name: 'Retry 2' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click()
+    await expect.poll(() => rows(page).filter({ hasText: 'Pending' }).count()).toBe(3)
+    site.durably.start()
+    await expect.poll(() => rows(page).filter({ hasText: 'Completed' }).count()).toBe(3)
+    await page.getByLabel('Select all runs that are shown').check()
+    await bar.getByRole('button', { name: 'Delete 3' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('There are no runs yet').waitFor()
+    expect(await site.durably.getRuns()).toEqual([])
+  }))
+
+test('gives a run the signal that it waits for, and says what is no JSON', () =>
+  withDashboard(async ({ page, site, open }) => {
+    site.durably.start()
+    const { id } = await site.jobs.approve.trigger({ title: 'Q3' })
+    await open('/?view=for-people')
+    await rows(page).filter({ hasText: 'for approval' }).getByRole('link').click()
+    await page.getByText('It waits for "approval".').waitFor()
+    await page.getByRole('region', { name: 'Streamed text' }).getByText('Revenue grew by 4 %.').waitFor()
+    await button(page, 'Signal').click()
+    const dialog = page.getByRole('dialog', { name: 'Send a signal' })
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('approval')
+    await dialog.getByLabel('Payload, as JSON').fill('{ approved }')
+    await dialog.getByRole('button', { name: 'Send' }).click()
+    await dialog.getByText('This is no JSON').waitFor()
+    await dialog.getByLabel('Payload, as JSON').fill('{ "approved": true }')
+    await dialog.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    expect((await site.durably.getRun(id))?.output).toEqual({ text: 'Q3', approval: { approved: true } })
+  }))
+
+test('cancels, retries and deletes a run on its page, and asks before', () =>
+  withDashboard(async ({ page, site, complaints, open }) => {
+    const { id } = await site.jobs.importOrders.trigger({ file: 'a.csv' })
+    await open(`/runs/${id}`)
+    await page.getByText('no worker runs in this process').waitFor()
+    const confirm = async (action: string) => {
+      await button(page, action).click()
+      await page.getByRole('dialog').getByRole('button', { name: action, exact: true }).click()
+    }
+    await confirm('Cancel')
+    await page.getByRole('article').getByText('Cancelled', { exact: true }).waitFor()
+    await confirm('Retry')
+    await page.getByRole('article').getByText('Pending', { exact: true }).waitFor()
+    await confirm('Cancel')
+    await confirm('Delete')
+    await page.getByText('There is no such run').waitFor()
+    await button(page, 'Show all runs').click()
+    await page.getByText('There are no runs yet').waitFor()
+    // The browser itself tells of what is not there.
+    expect(complaints.splice(0).every((text) => text.includes('404'))).toBe(true)
+  }))
+
+test('runs a run again after a step that it completed, with another input', () =>
+  withDashboard(async ({ page, site, complaints, open }) => {
+    site.durably.start()
+    const { id } = await site.jobs.importOrders.triggerAndWait({ file: 'old.csv' })
+    await open(`/runs/${id}`)
+    await button(page, 'Run again').click()
+    const dialog = page.getByRole('dialog', { name: 'Run it again' })
+    await dialog.getByLabel('Go on').selectOption('after write part 2')
+    await dialog.getByLabel('Input, as JSON').fill('{ "file": 7 }')
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await dialog.getByRole('alert').filter({ hasText: 'file' }).waitFor()
+    await dialog.getByLabel('Input, as JSON').fill('{ "file": "new.csv" }')
+    await dialog.getByRole('button', { name: 'Run' }).click()
+    await page
+      .getByRole('complementary')
+      .getByRole('link', { name: id.slice(-8) })
+      .waitFor()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    const [forked] = await site.durably.getRuns({ limit: 1 })
+    // The browser itself tells of the input that was refused.
+    expect(complaints.splice(0).every((text) => text.includes('422'))).toBe(true)
+    expect(forked).toMatchObject({ forkedFrom: id, payload: { file: 'new.csv' }, status: 'completed' })
+  }))
+
+test('does something to all runs that a filter finds, as a run with its progress', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const items = Array.from({ length: 130 }, (_, file) => ({ payload: { file: `${file}` } }))
+    await site.jobs.importOrders.batchTrigger(items)
+    await site.jobs.charge.trigger({ amount: 1 })
+    await open('/?job=import-orders')
+    await page.getByLabel('Select all runs that are shown').check()
+    await button(page, 'Choose all that the filter finds').click()
+    await button(page, 'Cancel all').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('It finds 130 at present.').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
+    await page.getByRole('heading', { name: 'durably:bulk' }).waitFor()
+    // Nothing runs but this: the worker takes the oldest first, of which none is left.
+    site.durably.start()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    expect((await site.durably.counts({ jobName: 'import-orders' })).pending).toBe(0)
+  }))
+
+test('offers nothing to who may only read', () =>
+  withDashboard(
+    async ({ page, site, open }) => {
+      const { id } = await site.jobs.importOrders.trigger({ file: 'a.csv' }, { tenant: 'acme' })
+      await site.jobs.charge.trigger({ amount: 1 })
+      await open('/')
+      await expect.poll(() => rows(page).count()).toBe(1)
+      await page.getByText('read-only').waitFor()
+      await page.getByText('mia@acme.example').waitFor()
+      expect(await page.getByRole('checkbox').count()).toBe(0)
+      await open(`/runs/${id}`)
+      await page.getByRole('heading', { name: 'import-orders' }).waitFor()
+      expect(await page.getByRole('group', { name: 'Actions' }).count()).toBe(0)
+    },
+    { handler: { authorize: () => ({ actor: 'mia@acme.example', tenant: 'acme', allow: 'read' }) } },
+  ))
+
+test('says who is not let in, and lets them in later', async () => {
+  let isLoggedIn = false
+  const handler = { authorize: () => (isLoggedIn ? { tenant: null, allow: 'all' as const } : null) }
+  await withDashboard(
+    async ({ page, complaints, open }) => {
+      await open('/')
+      await page.getByRole('heading', { name: 'Please log in first' }).waitFor()
+      isLoggedIn = true
+      await button(page, 'Try again').click()
+      await page.getByText('There are no runs yet').waitFor()
+      // The browser itself tells of an answer that is none.
+      expect(complaints.splice(0).every((text) => text.includes('401'))).toBe(true)
+    },
+    { handler },
+  )
+})
+
+test('shows what it knew while the server is away, and goes on when it is back', () =>
+  withDashboard(async ({ page, site, complaints, open }) => {
+    site.durably.start()
+    const { id } = await site.jobs.importOrders.trigger({ file: 'a.csv', gate: 'away' })
+    await open(`/runs/${id}`)
+    const steps = page.getByRole('list', { name: 'Steps' }).getByRole('button')
+    await steps.filter({ hasText: 'write part 3' }).filter({ hasText: 'working' }).waitFor()
+    await site.goAway()
+    await page.getByRole('alert').getByText('Not up to date.').waitFor()
+    gate('away').open()
+    await site.jobs.importOrders.wait(id)
+    expect(await steps.filter({ hasText: 'write part 3' }).filter({ hasText: 'working' }).count()).toBe(1)
+    await site.comeBack()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    await steps.filter({ hasText: 'write part 4' }).filter({ hasText: 'done' }).waitFor()
+    complaints.length = 0
+  }))
+
+test('is open in five tabs at once, of which each takes one of the six connections of the browser', () =>
+  withDashboard(async ({ page, site, open }) => {
+    site.durably.start()
+    const { id } = await site.jobs.importOrders.trigger({ file: 'a.csv', gate: 'tabs' })
+    await open('/')
+    const tabs = await Promise.all([1, 2, 3, 4].map(() => page.context().newPage()))
+    for (const tab of tabs) {
+      await tab.goto(`${site.url}/runs/${id}`)
+      await tab.getByText('live', { exact: true }).waitFor()
+    }
+    await rows(page).filter({ hasText: 'part 3 of 4' }).waitFor()
+    gate('tabs').open()
+    for (const tab of tabs) await tab.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    await rows(page).filter({ hasText: 'Completed' }).waitFor()
+  }))
+
+test('shows a list of thousands without having all of it in the page', () =>
+  withDashboard(async ({ page, site, open }) => {
+    for (let batch = 0; batch < 3; batch++) {
+      await site.jobs.importOrders.batchTrigger(
+        Array.from({ length: 100 }, (_, file) => ({ payload: { file: `${file}` } })),
+      )
+    }
+    await open('/')
+    await button(page, /^All 300/).waitFor()
+    expect(await rows(page).count()).toBeLessThan(60)
+    for (let screen = 0; screen < 40; screen++) await page.mouse.wheel(0, 900)
+    await page.locator('[aria-posinset="300"]').waitFor()
+    expect(await rows(page).count()).toBeLessThan(60)
+  }))

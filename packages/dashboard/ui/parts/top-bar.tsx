@@ -1,0 +1,23 @@
+import { Link } from 'wouter'
+import { useViewer } from '../api'
+
+export function TopBar() {
+  const { me } = useViewer()
+  const isReadOnly = me.actions.every((action) => action === 'read')
+  return (
+    <header className="top-bar">
+      <Link href="/" className="brand">
+        <svg viewBox="0 0 16 16" aria-hidden="true">
+          <rect width="16" height="16" rx="4" />
+          <path d="M4 8.5 7 11l5-6" />
+        </svg>
+        durably
+      </Link>
+      <div className="top-bar-end">
+        {isReadOnly && <span className="badge">read-only</span>}
+        {me.tenant !== null && <span className="badge">tenant {me.tenant === '' ? '(none)' : me.tenant}</span>}
+        {me.actor !== null && <span className="muted small">{me.actor}</span>}
+      </div>
+    </header>
+  )
+}
