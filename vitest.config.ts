@@ -17,6 +17,7 @@ const OF_THE_WORKSPACE = [
   'machine-paths',
   'postgres',
   'reference',
+  'runtimes',
   'scale',
   'second-node',
   'size',

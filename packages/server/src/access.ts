@@ -12,6 +12,9 @@ export interface Access {
   readonly runs: ScopedDurably
 }
 
+/** Who is not asked who they are. Routes without an action look at nothing of it. */
+export const NOBODY: Access = { actor: null, tenant: null, actions: [], runs: null as never }
+
 export interface Door {
   readonly durably: Durably
   readonly settings: Settings

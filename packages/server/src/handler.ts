@@ -1,6 +1,6 @@
 import { NotFoundError, type Durably } from '@coji/durably-core'
 import type { z } from 'zod'
-import { admit, admitTo } from './access'
+import { admit, admitTo, NOBODY } from './access'
 import { readBody } from './body'
 import { BULK_JOB, bulkJob } from './bulk'
 import { toSettings, type HandlerOptions } from './options'
@@ -51,9 +51,10 @@ async function respond(server: Server, request: Request): Promise<Response> {
   if (route === undefined) return refuseMethod(request, routes)
   if (route.method !== 'GET') refuseForeignOrigin(request, server.settings)
   const { action } = route
-  const access = await admit(server, { request, action })
+  const access = action === null ? NOBODY : await admit(server, { request, action })
   const query = check(route.query, readQuery(url.searchParams), 'query')
-  const body = route.method === 'GET' ? undefined : check(route.body, await readBody(request, server.settings), 'body')
+  const isJson = route.method !== 'GET' && action !== null
+  const body = isJson ? check(route.body, await readBody(request, server.settings), 'body') : undefined
   const call: Call = { server, access, request, query, body }
   return answer(route, id === null ? call : await aboutRun(call, { route, id }))
 }
@@ -95,9 +96,10 @@ function check(schema: z.ZodType | null, given: unknown, what: 'query' | 'body')
 
 async function aboutRun(call: Call, { route, id }: { readonly route: Route; readonly id: string }): Promise<RunCall> {
   const { access, server, request } = call
+  const { action } = route
   const run = await access.runs.getRun(id)
   if (run === null) throw NotFoundError.run(id)
-  await admitTo(server, { request, action: route.action, run })
+  if (action !== null) await admitTo(server, { request, action, run })
   return { ...call, run }
 }
 

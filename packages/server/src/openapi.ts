@@ -47,7 +47,7 @@ function operationOf(route: Route, components: Components): Json {
   return {
     operationId: operationIdOf(route),
     summary,
-    description: `Needs the action "${action}".`,
+    description: action === null ? 'The address is the permission.' : `Needs the action "${action}".`,
     parameters,
     ...(content && { requestBody: { required: true, content } }),
     responses: responsesOf(route, components),
@@ -74,6 +74,7 @@ function queryParameters({ properties = {}, required = [] }: Json): readonly Jso
 }
 
 function responsesOf({ status, output }: Route, components: Components): Json {
+  if (output === 'page') return { default: pageOf(components) }
   const problems = {
     description: 'A problem.',
     content: contentOf('application/problem+json', problemSchema, components),
@@ -81,7 +82,15 @@ function responsesOf({ status, output }: Route, components: Components): Json {
   return { [status]: { description: 'Done.', ...successOf(output, components) }, default: problems }
 }
 
-function successOf(output: Route['output'], components: Components): Json {
+function pageOf(components: Components): Json {
+  const problems = contentOf('application/problem+json', problemSchema, components)
+  return {
+    description: 'A page for people, or a problem.',
+    content: { 'text/html': { schema: { type: 'string' } }, ...problems },
+  }
+}
+
+function successOf(output: Exclude<Route['output'], 'page'>, components: Components): Json {
   if (output === null) return {}
   if (output === 'stream') return { content: { 'text/event-stream': { schema: { type: 'string' } } } }
   return { content: contentOf('application/json', output, components) }

@@ -1,5 +1,6 @@
 import { InvalidOptionError, type Run } from '@coji/durably-core'
 import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import { requireSecret } from './signed'
 import type { Action } from './wire'
 
 /** What is asked of the application before anything is done. */
@@ -51,6 +52,8 @@ export interface HandlerOptions {
   readonly redact?: ((value: unknown, field: RedactedField) => unknown) | undefined
   /** Origins of other sites whose pages may write, such as `https://app.example.com`. Its own origin may. */
   readonly origins?: readonly string[] | undefined
+  /** Signs the links of `signLink()`; without it there are none. 32 characters or more, the same on all instances. */
+  readonly linkSecret?: string | undefined
   /** Bytes of a body. Default 2 MiB. */
   readonly maxBodyBytes?: number | undefined
   /** So many runs, events or log lines in one answer. Default 200. */
@@ -67,6 +70,7 @@ const OPTIONS: OptionNames<HandlerOptions> = {
   basePath: true,
   redact: true,
   origins: true,
+  linkSecret: true,
   maxBodyBytes: true,
   maxPageSize: true,
   keepAliveInterval: true,
@@ -79,6 +83,7 @@ export interface Settings {
   readonly basePath: string
   readonly redact: ((value: unknown, field: RedactedField) => unknown) | null
   readonly origins: readonly string[]
+  readonly linkSecret: string | null
   readonly maxBodyBytes: number
   readonly maxPageSize: number
   readonly keepAliveMs: number
@@ -89,7 +94,8 @@ const EVERYBODY: Granted = { tenant: null, allow: 'all' }
 
 export function toSettings(options: HandlerOptions): Settings {
   refuseUnknownOptions('createDurablyHandler()', options, OPTIONS)
-  const { basePath = '', redact = null, origins = [] } = options
+  const { basePath = '', redact = null, origins = [], linkSecret = null } = options
+  if (linkSecret !== null) requireSecret(linkSecret)
   if (basePath !== '' && !/^\/.*[^/]$/.test(basePath)) {
     throw new InvalidOptionError(`basePath begins with a slash and ends without one, unlike "${basePath}".`)
   }
@@ -98,6 +104,7 @@ export function toSettings(options: HandlerOptions): Settings {
     basePath,
     redact,
     origins: origins.map(originOf),
+    linkSecret,
     maxBodyBytes: positive('maxBodyBytes', options.maxBodyBytes, 2 * 1024 * 1024),
     maxPageSize: positive('maxPageSize', options.maxPageSize, 200),
     keepAliveMs: positive('keepAliveInterval', options.keepAliveInterval, 15_000),

@@ -25,13 +25,14 @@ export interface Route {
   readonly method: Method
   /** `/runs/:id/cancel`; `:id` is the id of a run, and the only part that is not fixed. */
   readonly path: string
-  readonly action: Action
+  /** `null`: the address itself is the permission, and a form of a page its body. */
+  readonly action: Action | null
   readonly summary: string
   readonly query: z.ZodType | null
   readonly body: z.ZodType | null
   readonly status: number
-  /** `stream`: server-sent events; `null`: nothing. */
-  readonly output: z.ZodType | 'stream' | null
+  /** `stream`: server-sent events; `page`: HTML; `null`: nothing. */
+  readonly output: z.ZodType | 'stream' | 'page' | null
   readonly isAboutRun: boolean
   /** What is answered as JSON, or the whole answer. */
   answer(call: Call | RunCall): Promise<unknown>
@@ -40,7 +41,7 @@ export interface Route {
 interface RouteOptions<TQuery extends z.ZodType, TBody extends z.ZodType> {
   readonly method: Method
   readonly path: string
-  readonly action: Action
+  readonly action: Action | null
   readonly summary: string
   readonly query?: TQuery
   readonly body?: TBody

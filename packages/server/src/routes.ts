@@ -2,6 +2,7 @@ import { isOwnJob, previewBulk, startBulk } from './bulk'
 import { follow } from './follow'
 import { hint } from './hints'
 import { listJobs } from './jobs'
+import { followLink, showLink } from './link'
 import { countRuns, listEvents, listLogs, listRuns } from './list'
 import { describeApi } from './openapi'
 import { HttpProblem } from './problem'
@@ -246,6 +247,26 @@ const me = route({
   },
 })
 
+const link = route({
+  method: 'GET',
+  path: '/link',
+  action: null,
+  summary: 'Shows what a signed link would do, and asks.',
+  query: wire.linkQuerySchema,
+  output: 'page',
+  answer: showLink,
+})
+
+const confirm = route({
+  method: 'POST',
+  path: '/link',
+  action: null,
+  summary: 'Does what a signed link is for, once.',
+  query: wire.linkQuerySchema,
+  output: 'page',
+  answer: followLink,
+})
+
 const openApi = route({
   method: 'GET',
   path: '/openapi.json',
@@ -260,5 +281,5 @@ export const ROUTES: readonly Route[] = [
   ...[trigger, list, get, steps, logs, history, events, explain],
   ...[cancel, retry, fork, signal, unpark, failParked, remove],
   ...[bulkPreview, bulk],
-  ...[hints, counts, waits, jobs, me, openApi],
+  ...[hints, counts, waits, jobs, link, confirm, me, openApi],
 ]

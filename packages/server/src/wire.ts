@@ -228,6 +228,7 @@ export const waitListQuerySchema = z.strictObject({
 
 export const logListQuerySchema = z.strictObject({ after: text.optional(), limit: wholeNumber.optional() })
 export const eventListQuerySchema = z.strictObject({ after: wholeNumber.optional(), limit: wholeNumber.optional() })
+export const linkQuerySchema = z.strictObject({ token: z.string().min(1).max(8000) })
 export const followQuerySchema = z.strictObject({ after: wholeNumber.optional() })
 
 const triggerOptionsShape = {

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { signLink } from '../src'
+import { openApi, type ApiOptions } from './api'
+
+const SECRET = 'a secret that is long enough for it'
+const URL_OF_APP = 'http://app.test'
+
+async function openWithLink(over: Partial<Parameters<typeof signLink>[2]> = {}, options: ApiOptions = {}) {
+  const api = openApi({ authorize: () => null, linkSecret: SECRET, ...options })
+  api.durably.defineJob({ name: 'ask <b>', input: z.unknown() }, (ctx) =>
+    ctx.waitFor('approval', { schema: z.unknown() }),
+  )
+  const run = await api.durably.trigger('ask <b>', 1)
+  await api.durably.runUntilIdle()
+  const link = await signLink(run, 'approval', {
+    payload: { ok: '<script>' },
+    expires: 60_000,
+    secret: SECRET,
+    url: URL_OF_APP,
+    ...over,
+  })
+  const path = link.slice(URL_OF_APP.length)
+  const form = { headers: { 'content-type': 'application/x-www-form-urlencoded', origin: URL_OF_APP } }
+  return { ...api, run, path, show: () => api.ask(`GET ${path}`), confirm: () => api.ask(`POST ${path}`, form) }
+}
+
+describe('a signed link', () => {
+  it('shows what it would do and asks, then does it, once, for somebody whom nobody knows', async () => {
+    const { durably, run, show, confirm } = await openWithLink()
+    const shown = await show()
+    expect(shown.status).toBe(200)
+    expect(shown.json).toContain('approval')
+    expect(shown.json).toContain('ask &lt;b&gt;')
+    expect(shown.json).toContain('&lt;script&gt;')
+    expect(shown.json).not.toContain('<script>')
+    expect(shown.headers.get('content-security-policy')).toContain("default-src 'none'")
+    await durably.runUntilIdle()
+    expect(await durably.getRun(run.id)).toMatchObject({ status: 'pending' })
+    expect(await confirm()).toMatchObject({ status: 200, json: expect.stringContaining('Done') })
+    expect((await confirm()).status).toBe(409)
+    await durably.runUntilIdle()
+    expect(await durably.getRun(run.id)).toMatchObject({ status: 'completed', output: { ok: '<script>' } })
+    expect(await show()).toMatchObject({ status: 409, json: expect.stringContaining('ended') })
+    expect((await confirm()).status).toBe(409)
+  })
+
+  it('is refused when it was changed, cut off, signed by somebody else, or has expired', async () => {
+    const { ask, path, durably, run } = await openWithLink()
+    const [text = '', signature = ''] = path.split('token=')[1]?.split('.') ?? []
+    const other = btoa(
+      JSON.stringify({ runId: run.id, signalName: 'approval', payload: 1, expires: 9e15, id: 'x' }),
+    ).replaceAll('=', '')
+    for (const token of [
+      `${other}.${signature}`,
+      text,
+      `${text}.`,
+      `${text}.${signature.slice(0, -2)}`,
+      'x',
+      '.',
+      `${text}.!!`,
+    ]) {
+      for (const method of ['GET', 'POST'])
+        expect((await ask(`${method} /link?token=${token}`)).status, token).toBe(403)
+    }
+    const foreign = await openWithLink({ secret: 'another secret that is long enough' })
+    expect((await foreign.confirm()).status).toBe(403)
+    const expired = await openWithLink({ expires: new Date(Date.now() - 1) })
+    expect([(await expired.show()).status, (await expired.confirm()).status]).toEqual([410, 410])
+    expect(await durably.getRun(run.id)).toMatchObject({ status: 'pending' })
+  })
+
+  it('is confirmed on its own page alone, and says when its run is gone', async () => {
+    const { ask, path, durably, run, show } = await openWithLink()
+    expect((await ask(`POST ${path}`, { headers: { origin: 'https://other.test' } })).status).toBe(403)
+    await durably.cancel(run.id)
+    await durably.deleteRun(run.id)
+    expect((await show()).status).toBe(404)
+  })
+
+  it('is not there without a secret, and needs a good one', async () => {
+    const { ask, path, run } = await openWithLink({}, { linkSecret: undefined })
+    expect(await ask(`GET ${path}`)).toMatchObject({ status: 404, json: { code: 'NO_SUCH_ROUTE' } })
+    expect(() => openApi({ linkSecret: 'short' })).toThrow('32 characters')
+    const options = { expires: 1, secret: SECRET, url: '' }
+    await expect(signLink(run, 'a', { ...options, secret: 'short' })).rejects.toThrow('32 characters')
+    await expect(signLink(run, 'a', { ...options, payload: 'x'.repeat(2000) })).rejects.toThrow('2000 characters')
+    await expect(signLink(run, 'a', { ...options, expires: Number.NaN })).rejects.toThrow('expires')
+  })
+})
