@@ -62,7 +62,7 @@ describe('an option that nobody knows', () => {
     ['wait', (_durably, job) => job.wait('id', misspelled({ timoeut: 1 })), 'Did you mean "timeout"?'],
     ['an item', (_durably, job) => job.batchTrigger([misspelled({ orgId: 1 })]), 'There are payload, options.'],
     ['a filter', (durably) => durably.getRuns(misspelled({ jobname: 'job' })), 'Did you mean "jobName"?'],
-    ['a count', (durably) => durably.counts(misspelled({ status: 'failed' })), 'counts() knows no option "status".'],
+    ['a count', (durably) => durably.counts(misspelled({ limit: 1 })), 'counts() knows no option "limit".'],
     ['a page', (durably) => durably.getLogs('id', misspelled({ afer: 'x' })), 'Did you mean "after"?'],
     ['purge', (durably) => durably.purge(misspelled({ olderthan: 1 })), 'Did you mean "olderThan"?'],
     [
