@@ -38,9 +38,14 @@ function stating(folder: string, code: string, breaks: string): Fixture {
   return { path: `${folder}/${name}-${code.length}.ts`, code: `${code}\n`, breaks }
 }
 
-const [CORE, SQL, PLUGINS, UMBRELLA, REACT] = ['core', 'storage-kysely', 'plugins', 'durably', 'react'].map(
-  (name) => `packages/${name}/src`,
-) as [string, string, string, string, string]
+const [CORE, SQL, PLUGINS, CLUSTER, UMBRELLA, REACT] = [
+  'core',
+  'storage-kysely',
+  'plugins',
+  'cluster',
+  'durably',
+  'react',
+].map((name) => `packages/${name}/src`) as [string, string, string, string, string, string]
 
 const FIXTURES: readonly Fixture[] = [
   ...allowed(CORE, './instance', '../index'),
@@ -73,6 +78,8 @@ const FIXTURES: readonly Fixture[] = [
   ),
   ...allowed(PLUGINS, '@coji/durably-core', '@coji/durably-core/extend', './retention'),
   ...forbidden(PLUGINS, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', '../../core/src/index'),
+  ...allowed(CLUSTER, '@coji/durably-core', 'croner', './duty'),
+  ...forbidden(CLUSTER, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', 'node:fs', '../../core/src/index'),
   ...allowed(
     UMBRELLA,
     '@coji/durably-core',
