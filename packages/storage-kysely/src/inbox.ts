@@ -74,15 +74,15 @@ function insertStatement(context: SqlContext) {
   })
 }
 
-/** Those that are there, by their ids or their keys. */
+/** Those that are there, by their ids or their keys: each is looked up. */
 function knownStatement(context: SqlContext) {
   const { tables, dialect } = context
   return statement<'messages'>(context, (p) => {
     const wanted = rowsOf(context, p('messages'), ['id', 'tenant', 'dedupeKey'])
-    const columns = sql`select ${dialect.columns('inbox', 'm')} from ${wanted}`
-    return sql`${columns} join ${tables.inbox} as m on m.id = t.id
-      union all ${columns} join ${tables.inbox} as m
-      on m.tenant = t.tenant and m.dedupe_key = t."dedupeKey" and m.dedupe_key is not null and m.id <> t.id`
+    const holder = sql`(select i.id from ${tables.inbox} as i
+      where i.tenant = t.tenant and i.dedupe_key = t."dedupeKey" and i.dedupe_key is not null)`
+    return sql`select ${dialect.columns('inbox', 'm')} from ${tables.inbox} as m
+      where ${dialect.isAmong(sql`m.id`, sql`select t.id from ${wanted} union select ${holder} from ${wanted}`)}`
   })
 }
 
@@ -133,7 +133,8 @@ function createReads(context: SqlContext) {
         after === undefined ? [] : [sql`(created_at, id) > (${value(after.createdAt, 'instant')}, ${value(after.id)})`]
       const end = limit === undefined ? sql`` : sql`limit ${value(limit, 'integer')}`
       const where = conditionsOf(context, query, isAfter)
-      const found = sql`select ${dialect.columns('inbox')} from ${tables.inbox} where ${where} order by created_at, id ${end}`
+      const found = sql`select ${dialect.columns('inbox', 'm')} from ${tables.inbox} as m where ${where}
+        order by m.created_at, m.id ${end}`
       return (await reader.read(compileQuery(context, found))).map(toMessage)
     },
     async counts(reader: Reader, { tenant }: { readonly tenant?: string }): Promise<MessageCounts> {
@@ -156,8 +157,8 @@ function createUpkeep(context: SqlContext) {
   const { tables, dialect } = context
   const purge = statement<'olderThanMs' | 'limit'>(context, (p) => {
     const before = dialect.nowPlus(sql`(- ${p('olderThanMs')})`)
-    return sql`delete from ${tables.inbox} where id in (
-      select id from ${tables.inbox} where processed_at <= ${before} limit ${p('limit')}) returning id`
+    const old = sql`select id from ${tables.inbox} where processed_at <= ${before} order by processed_at limit ${p('limit')}`
+    return sql`delete from ${tables.inbox} where ${dialect.isAmong(sql`id`, old)} returning id`
   })
   return {
     async replay(target: StatementTarget, query: MessageQuery): Promise<number> {
