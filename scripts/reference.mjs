@@ -6,6 +6,7 @@ import ts from 'typescript'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const PAGE = join(ROOT, 'docs', 'reference.md')
 const UMBRELLA = join(ROOT, 'packages', 'durably', 'src')
+const CLUSTER = '../../cluster/src'
 const CORE = join(ROOT, 'packages', 'core', 'src')
 
 /** By the call that takes them: the entry that exports the type, and the type. */
@@ -42,6 +43,17 @@ const OPTIONS = [
   ['queue.enqueue(type, payload, options)', 'queue.ts', 'EnqueueOptions'],
   ['queue.list(filter)', 'queue.ts', 'TaskFilter'],
   ['queue.purge(options)', 'queue.ts', 'TaskPurge'],
+  ['createScheduler(durably, options)', `${CLUSTER}/index.ts`, 'SchedulerOptions'],
+  ['schedules.define(name, options), schedules.create(name, options)', `${CLUSTER}/index.ts`, 'ScheduleOptions'],
+  ['schedules.update(name, changes)', `${CLUSTER}/index.ts`, 'ScheduleUpdate'],
+  ['schedules.list(filter)', `${CLUSTER}/index.ts`, 'ScheduleFilter'],
+  ['schedules.backfill(name, options)', `${CLUSTER}/index.ts`, 'BackfillOptions'],
+  ['durably.publish(message)', 'index.ts', 'Message'],
+  ['on of a job, when it is chosen by payload', 'index.ts', 'MessageWish'],
+  ['debounce of a job, with a key', 'index.ts', 'DebounceOptions'],
+  ['batch of a job', 'index.ts', 'BatchOptions'],
+  ['createInbox(durably, options)', `${CLUSTER}/index.ts`, 'InboxOptions'],
+  ['inbox.replay(filter), inbox.list(filter): the same, limit and after', `${CLUSTER}/index.ts`, 'MessageFilter'],
   ['libsql(config)', 'libsql.ts', 'LibsqlConfig'],
   ['betterSqlite3(config)', 'better-sqlite3.ts', 'BetterSqlite3Config'],
   ['sqlocal(config)', 'sqlocal.ts', 'SqlocalConfig'],

@@ -38,14 +38,15 @@ function stating(folder: string, code: string, breaks: string): Fixture {
   return { path: `${folder}/${name}-${code.length}.ts`, code: `${code}\n`, breaks }
 }
 
-const [CORE, SQL, PLUGINS, SERVER, UMBRELLA, REACT] = [
+const [CORE, SQL, PLUGINS, SERVER, CLUSTER, UMBRELLA, REACT] = [
   'core',
   'storage-kysely',
   'plugins',
   'server',
+  'cluster',
   'durably',
   'react',
-].map((name) => `packages/${name}/src`) as [string, string, string, string, string, string]
+].map((name) => `packages/${name}/src`) as [string, string, string, string, string, string, string]
 
 const FIXTURES: readonly Fixture[] = [
   ...allowed(CORE, './instance', '../index'),
@@ -82,6 +83,8 @@ const FIXTURES: readonly Fixture[] = [
   ...allowed(`${SERVER}/client`, '@coji/durably-core', 'eventsource-parser', '../wire', './follow'),
   ...forbidden(`${SERVER}/client`, 'zod', '../routes', '@coji/durably-core/storage', '@coji/durably-server'),
   ...forbidden(PLUGINS, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', '../../core/src/index'),
+  ...allowed(CLUSTER, '@coji/durably-core', 'croner', './duty'),
+  ...forbidden(CLUSTER, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', 'node:fs', '../../core/src/index'),
   ...allowed(
     UMBRELLA,
     '@coji/durably-core',

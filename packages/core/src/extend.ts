@@ -1,4 +1,4 @@
-/** What packages that extend durably check the options of their own with. */
+/** What packages that extend durably check the options of their own with, and make runs of their own with. */
 
 export {
   encodeValue,
@@ -9,3 +9,4 @@ export {
   requireDuration,
   requireInteger,
 } from './base'
+export type { DraftOptions, RunDraft, RunDrafts } from './client'

@@ -26,6 +26,12 @@ const RELAYED: Readonly<Record<EventType, boolean>> = {
   'step:unawaited': true,
   'log:write': true,
   'job:unknown': false,
+  'inbox:published': true,
+  'inbox:delivered': true,
+  'inbox:unwanted': true,
+  'inbox:refused': true,
+  'schedule:fired': true,
+  'schedule:missed': true,
   'worker:error': false,
   'worker:lease-lost': false,
 }

@@ -48,6 +48,8 @@ const runFields = {
   errorDetail,
   parentRunId: z.string().nullable(),
   forkedFrom: z.string().nullable(),
+  scheduleId: z.string().nullable(),
+  scheduledFor: z.string().nullable(),
   version: count,
   lastEventSequence: count,
   createdAt: instant,

@@ -25,7 +25,7 @@ import { createDurablyHandler } from '../src'
 import { createDurablyClient, type DurablyClient } from '../src/client'
 
 /** What engine and client have in common. */
-type RunApi = Omit<ScopedDurably, 'purge' | 'trigger'> & {
+type RunApi = Omit<ScopedDurably, 'publish' | 'purge' | 'trigger'> & {
   trigger(
     jobName: string,
     payload?: unknown,

@@ -63,6 +63,15 @@ export const FENCES = {
   'failParked.parked': (dialect: SqlDialect): Sql => isParked('failParked', dialect),
   'remove.status': (): Sql => statusIn(['remove']),
 
+  /** Of rows of `leaders` (alias `l`), `schedules` (alias `s`) and `inbox` (alias `m`). */
+  'lead.over': (dialect: SqlDialect): Sql => sql`l.lead_until <= ${dialect.now}`,
+  /** Written so that no index on what waits is taken for it: each row is looked up by its id. */
+  'deliver.round': (round: Sql): Sql => sql`case when m.processed_at is null then m.round end = ${round}`,
+  'release.lead': (isLeading: Sql): Sql => isLeading,
+  'deliver.lead': (isLeading: Sql): Sql => isLeading,
+  'fire.lead': (isLeading: Sql): Sql => isLeading,
+  'fire.version': (version: Sql): Sql => sql`s.version = ${version}`,
+
   'signal.tenant': (tenant: Sql): Sql => sql`(${tenant} is null or r.tenant = ${tenant})`,
   'signal.status': (): Sql => statusIn(['signal']),
 } as const

@@ -116,7 +116,7 @@ export function createdRuns(
   return list(runs, ...parts.map((part) => others[part]()))
 }
 
-const NEW_RUN_VALUES = [
+export const NEW_RUN_VALUES = [
   ...(['id', 'tenant', 'jobName', 'jobVersion', 'payload', 'idempotencyKey'] as const),
   ...(['concurrencyKey', 'concurrencyLimit', 'holdKeyWhileWaiting', 'priority'] as const),
   ...(['startAt', 'afterMs', 'timeoutMs', 'parentRunId', 'scheduleId', 'scheduledFor', 'eventCount'] as const),

@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '@coji/durably-core'
 import type {
+  ClusterStorage,
   CommitAnswer,
   EventStorage,
   ForkStorage,
@@ -13,6 +14,7 @@ import type {
 } from '@coji/durably-core/storage'
 import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
 import { type Claims, createClaim } from './claim'
+import { createCluster } from './cluster'
 import { createCommand } from './commands'
 import { createCommit } from './commit'
 import { createsRuns } from './commit-children'
@@ -73,6 +75,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly cluster: ClusterStorage<Transaction<DB>>
 }
 
 /**
@@ -189,11 +192,11 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   const events = createEvents(context, executor)
   const told = tellers(watchers)
   const gate = new SchemaGate({ context, monotonic })
-  const passed = async <T>(write: () => Promise<T> | T): Promise<T> => {
-    const looking = gate.pass(executor)
-    if (looking !== undefined) await looking
-    return write()
-  }
+  const passed = passingThrough(gate, executor)
+  const transactions = createTransactions<DB>({
+    ...{ dialect: context.dialect, executor, commits, enqueuer, watchers, gate },
+    ...{ notifyDue: notifyDue(context), keepOpen: keepOpenOn(context) },
+  })
   const commit = withPlainEnds(context, commits)
   return {
     migrate: () => gate.noting(migrate(context, executor)),
@@ -241,22 +244,33 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
       ...signals,
       send: async (signal) => told.due(await passed(() => signals.send(signal)), () => [signal.runId]),
     },
-    transaction: createTransactions<DB>({
-      ...{ dialect: context.dialect, executor, commits, enqueuer, watchers, gate },
-      notifyDue: notifyDue(context),
-      keepOpen: keepOpenOn(context),
-    }),
+    transaction: transactions.storage,
     watch: watchers,
     forks: forkStorage(createFork(context), { executor, told, passed }),
+    cluster: createCluster<DB>({
+      ...{ context, executor, passed, within: transactions.writeWithin },
+      noteDue: (ids) => told.due(ids, () => ids),
+    }),
     limits: limitStorage({ executor, watchers, limits, claimWithin, told, passed }),
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
+}
+
+type Passed = <T>(write: () => Promise<T> | T) => Promise<T>
+
+/** Has writes wait for a look at the version of the tables, where one is due. */
+function passingThrough(gate: SchemaGate, executor: Executor): Passed {
+  return async (write) => {
+    const looking = gate.pass(executor)
+    if (looking !== undefined) await looking
+    return write()
+  }
 }
 
 interface LimitParams extends Pick<BindParams, 'executor' | 'watchers'> {
   readonly limits: Limits
   readonly claimWithin: Claims['claimWithin']
   readonly told: ReturnType<typeof tellers>
-  readonly passed: <T>(write: () => Promise<T>) => Promise<T>
+  readonly passed: Passed
 }
 
 function limitStorage({ executor, watchers, limits, claimWithin, told, passed }: LimitParams): LimitStorage {

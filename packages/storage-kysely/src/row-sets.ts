@@ -6,8 +6,12 @@ export type ListedRow = Readonly<Record<string, SqlValue>>
 
 const TYPES = { text: 'text', integer: 'bigint', ms: 'double precision', instant: 'timestamptz', json: 'text' } as const
 
-/** For Postgres: such a parameter as a table `t` with these columns. */
+/** Such a parameter as a table `t` with these columns. */
 export function rowsOf({ dialect }: SqlContext, json: Sql, names: readonly ParameterName[]): Sql {
+  if (dialect.name === 'sqlite') {
+    const fields = ['n', ...names].map((name) => sql`${dialect.property(sql`value`, name)} as ${sql.ref(name)}`)
+    return sql`(select ${list(...fields)} from json_each(${json})) as t`
+  }
   const columns = names.map((name) => sql`${sql.ref(name)} ${sql.raw(TYPES[parameterType(name)])}`)
   return sql`json_to_recordset(${dialect.toJson(json)}) as t (n integer, ${list(...columns)})`
 }

@@ -2,15 +2,25 @@ import type {
   ErrorDetail,
   EventRecord,
   LogRecord,
+  MessageRecord,
   Progress,
   RunRecord,
+  ScheduleRecord,
   SignalRecord,
   StepRecord,
   WaitingFor,
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Sql, SqlContext } from './statement'
-import type { LogsTable, RunEventsTable, RunsTable, SignalsTable, StepsTable } from './tables'
+import type {
+  InboxTable,
+  LogsTable,
+  RunEventsTable,
+  RunsTable,
+  SchedulesTable,
+  SignalsTable,
+  StepsTable,
+} from './tables'
 
 /** A row as a driver gives it. */
 export type Row = Readonly<Record<string, unknown>>
@@ -131,6 +141,46 @@ export function toSignal(raw: Row): SignalRecord {
     name: row.name,
     payload: row.payload,
     createdAt: row.created_at,
+  }
+}
+
+export function toMessage(raw: Row): MessageRecord {
+  const row = raw as unknown as InboxTable
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    type: row.type,
+    payload: row.payload,
+    dedupeKey: row.dedupe_key,
+    availableAt: row.available_at,
+    createdAt: row.created_at,
+    processedAt: row.processed_at,
+    wanted: row.wanted,
+    round: row.round,
+  }
+}
+
+export function toSchedule(raw: Row): ScheduleRecord {
+  const row = raw as unknown as SchedulesTable
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    name: row.name,
+    source: row.source,
+    jobName: row.job_name,
+    payload: row.payload,
+    definition: row.definition,
+    overlap: row.overlap,
+    version: row.version,
+    pausedBecause: row.paused_because,
+    firedUntil: row.fired_until,
+    nextAt: row.next_at,
+    dueAt: row.due_at,
+    fired: Number(row.fired),
+    missed: Number(row.missed),
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    endedAt: row.ended_at,
   }
 }
 

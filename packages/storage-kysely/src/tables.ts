@@ -1,4 +1,4 @@
-import type { RunStatus, StepKind, StepStatus } from '@coji/durably-core/storage'
+import type { Overlap, RunStatus, StepKind, StepStatus } from '@coji/durably-core/storage'
 import { type RawBuilder, sql } from 'kysely'
 
 /**
@@ -139,6 +139,75 @@ export interface JobStartsTable {
   started_at: string
 }
 
+/** Who leads over what, or did last. */
+export interface LeadersTable {
+  name: string
+  worker_id: string
+  epoch: number
+  lead_until: string
+}
+
+/** What creates runs at instants. */
+export interface SchedulesTable {
+  id: string
+  tenant: string
+  name: string
+  source: string | null
+  job_name: string
+  payload: string | null
+  definition: string
+  overlap: Overlap
+  version: number
+  paused_because: string | null
+  fired_until: string
+  next_at: string | null
+  due_at: string | null
+  fire_token: string | null
+  fired: number
+  missed: number
+  created_at: string
+  updated_at: string
+  ended_at: string | null
+}
+
+/** Messages. */
+export interface InboxTable {
+  id: string
+  tenant: string
+  type: string
+  payload: string | null
+  dedupe_key: string | null
+  available_at: string
+  created_at: string
+  processed_at: string | null
+  wanted: number
+  round: number
+  deliver_token: string | null
+}
+
+/** Messages that wait for others. */
+export interface GatheredTable {
+  id: string
+  job_name: string
+  tenant: string
+  key: string
+  mode: 'last' | 'all'
+  max: number
+  payload: string | null
+  due_at: string
+  created_at: string
+  /** Among those that were delivered together. */
+  place: number
+  release_token: string | null
+}
+
+/** Which messages jobs want. */
+export interface SubscriptionsTable {
+  job_name: string
+  type: string
+  definition: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -156,6 +225,11 @@ export interface DurablyDatabase {
   durably_signals: SignalsTable
   durably_paused_jobs: PausedJobsTable
   durably_job_starts: JobStartsTable
+  durably_leaders: LeadersTable
+  durably_schedules: SchedulesTable
+  durably_inbox: InboxTable
+  durably_gathered: GatheredTable
+  durably_subscriptions: SubscriptionsTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -169,6 +243,11 @@ export interface DurablyTables {
   signals: SignalsTable
   paused_jobs: PausedJobsTable
   job_starts: JobStartsTable
+  leaders: LeadersTable
+  schedules: SchedulesTable
+  inbox: InboxTable
+  subscriptions: SubscriptionsTable
+  gathered: GatheredTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -181,6 +260,11 @@ export const TABLES = [
   'signals',
   'paused_jobs',
   'job_starts',
+  'leaders',
+  'schedules',
+  'inbox',
+  'subscriptions',
+  'gathered',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

@@ -1,4 +1,4 @@
-import { type EnqueueAnswer, type NewRun, StorageError, type TransactionStorage } from '@coji/durably-core/storage'
+import { StorageError, type TransactionStorage } from '@coji/durably-core/storage'
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'
@@ -35,28 +35,41 @@ class Refused<T> extends Error {
   }
 }
 
-export function createTransactions<DB>(parts: TransactionParts): TransactionStorage<Transaction<DB>> {
+/** The port's group, and what has other things written in a transaction of the caller's. */
+export interface Transactions<DB> {
+  readonly storage: TransactionStorage<Transaction<DB>>
+  readonly writeWithin: <T>(transaction: object, work: (target: StatementTarget) => Promise<T>) => Promise<T>
+}
+
+export function createTransactions<DB>(parts: TransactionParts): Transactions<DB> {
   const { dialect, executor, commits, enqueuer, watchers, gate, notifyDue, keepOpen } = parts
   // Inside, tables have durably's types; outside, those of the application. It is one connection.
   const forApplication = (trx: Transaction<unknown>) => trx as unknown as Transaction<DB>
   const hasEnqueued = new WeakSet<object>()
   const inTurn = createTurns()
 
-  async function enqueueIn(open: GivenTransaction, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
+  async function writeIn<T>(open: GivenTransaction, work: (target: StatementTarget) => Promise<T>): Promise<T> {
     const target = targetOf(open)
     // After a statement that failed Postgres answers nothing until the savepoint before it is back.
     const write = (list: readonly CompiledQuery[]) => inSavepoint(open, () => target.write(list))
-    const answers = await executor.explained(
+    const answer = await executor.explained(
       inSavepoint(open, async () => {
         await gate.passWithin(target)
-        return enqueuer.enqueue({ read: target.read, write }, runs)
+        return work({ read: target.read, write })
       }),
     )
     if (notifyDue !== null) await executor.explained(open.send(notifyDue))
-    return answers
+    return answer
   }
 
-  return {
+  async function writeWithin<T>(trx: object, work: (target: StatementTarget) => Promise<T>): Promise<T> {
+    const open = givenTransaction(trx, dialect)
+    const answer = await inTurn(open, () => writeIn(open, work))
+    hasEnqueued.add(trx)
+    return answer
+  }
+
+  const storage: TransactionStorage<Transaction<DB>> = {
     async commitWith(body, timeoutMs) {
       type Value = Awaited<ReturnType<typeof body>>['value']
       try {
@@ -81,12 +94,7 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
       }
     },
 
-    async enqueue(trx, runs) {
-      const open = givenTransaction(trx, dialect)
-      const answers = await inTurn(open, () => enqueueIn(open, runs))
-      hasEnqueued.add(trx)
-      return answers
-    },
+    enqueue: (trx, runs) => writeWithin(trx, (target) => enqueuer.enqueue(target, runs)),
 
     async run(body) {
       await gate.pass(executor)
@@ -98,6 +106,7 @@ export function createTransactions<DB>(parts: TransactionParts): TransactionStor
       return value
     },
   }
+  return { storage, writeWithin }
 }
 
 /** A session of `postgres()` is ended after 10 s in which its transaction did nothing. */

@@ -3,7 +3,16 @@ import { afterAll, describe, expect, inject, it } from 'vitest'
 import { recycling } from '../test/recycle'
 import { contractSetup } from './contract-setup'
 
-const { cases, excluded } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'forks'])
+const { cases, excluded } = casesFor([
+  'events',
+  'logs',
+  'signals',
+  'transaction',
+  'watch',
+  'limits',
+  'forks',
+  'cluster',
+])
 
 it('leaves no case of the contract out', () => {
   expect(excluded).toEqual([])

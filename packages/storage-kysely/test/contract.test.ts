@@ -5,7 +5,16 @@ import { contractSetup } from './contract-setup'
 import { DATABASES, startDatabases } from './databases'
 import { recycling } from './recycle'
 
-const { cases, excluded } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'forks'])
+const { cases, excluded } = casesFor([
+  'events',
+  'logs',
+  'signals',
+  'transaction',
+  'watch',
+  'limits',
+  'forks',
+  'cluster',
+])
 
 startDatabases()
 

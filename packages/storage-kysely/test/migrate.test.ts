@@ -71,6 +71,9 @@ describe('migrate', () => {
       { version: 3, min_reader: 2 },
       { version: 4, min_reader: 2 },
       { version: 5, min_reader: 5 },
+      { version: 6, min_reader: 5 },
+      { version: 7, min_reader: 5 },
+      { version: 8, min_reader: 5 },
     ])
   })
 

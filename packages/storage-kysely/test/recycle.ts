@@ -1,7 +1,10 @@
 import type { ContractStorage, StorageContractSetup } from '@coji/durably-core/testing'
 import type { KyselyStorage } from '../src/kysely-storage'
 
-const TABLES = ['logs', 'run_events', 'run_labels', 'signals', 'steps', 'runs', 'paused_jobs', 'job_starts'] as const
+const TABLES = [
+  ...(['logs', 'run_events', 'run_labels', 'signals', 'steps', 'runs', 'paused_jobs', 'job_starts'] as const),
+  ...(['leaders', 'schedules', 'inbox', 'subscriptions', 'gathered'] as const),
+]
 
 /** All rows at once: what is left is what a migration makes. */
 async function empty({ storage: { db }, schema }: Used): Promise<void> {

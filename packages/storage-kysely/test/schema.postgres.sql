@@ -1,9 +1,51 @@
+create table durably_gathered (
+  id text collate "C" not null,
+  job_name text collate "C" not null,
+  tenant text collate "C" not null,
+  key text collate "C" not null,
+  mode text collate "C" not null,
+  max integer not null,
+  payload json,
+  due_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  place bigint not null,
+  release_token text collate "C"
+);
+CREATE UNIQUE INDEX durably_gathered_pkey ON durably_gathered USING btree (id);
+
+create table durably_inbox (
+  id text collate "C" not null,
+  tenant text collate "C" not null,
+  type text collate "C" not null,
+  payload json,
+  dedupe_key text collate "C",
+  available_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  processed_at timestamp(3) with time zone,
+  wanted integer not null default 0,
+  round integer not null default 0,
+  deliver_token text collate "C"
+);
+CREATE INDEX durably_inbox_created ON durably_inbox USING btree (created_at, id);
+CREATE UNIQUE INDEX durably_inbox_dedupe ON durably_inbox USING btree (tenant, dedupe_key) WHERE (dedupe_key IS NOT NULL);
+CREATE UNIQUE INDEX durably_inbox_pkey ON durably_inbox USING btree (id);
+CREATE INDEX durably_inbox_processed ON durably_inbox USING btree (processed_at, created_at);
+CREATE INDEX durably_inbox_waiting ON durably_inbox USING btree (available_at, id) WHERE (processed_at IS NULL);
+
 create table durably_job_starts (
   job_name text collate "C" not null,
   nth bigint not null,
   started_at timestamp(3) with time zone not null
 );
 CREATE UNIQUE INDEX durably_job_starts_key ON durably_job_starts USING btree (job_name, nth);
+
+create table durably_leaders (
+  name text collate "C" not null,
+  worker_id text collate "C" not null,
+  epoch bigint not null,
+  lead_until timestamp(3) with time zone not null
+);
+CREATE UNIQUE INDEX durably_leaders_pkey ON durably_leaders USING btree (name);
 
 create table durably_logs (
   id text collate "C" not null,
@@ -114,12 +156,38 @@ CREATE INDEX durably_runs_parent ON durably_runs USING btree (parent_run_id) WHE
 CREATE UNIQUE INDEX durably_runs_pkey ON durably_runs USING btree (id);
 CREATE INDEX durably_runs_running ON durably_runs USING btree (owner_id) WHERE (status = 'running'::text);
 CREATE UNIQUE INDEX durably_runs_schedule ON durably_runs USING btree (schedule_id, scheduled_for) WHERE (schedule_id IS NOT NULL);
+CREATE INDEX durably_runs_schedule_open ON durably_runs USING btree (schedule_id) WHERE ((schedule_id IS NOT NULL) AND (finished_at IS NULL));
 CREATE UNIQUE INDEX durably_runs_slot ON durably_runs USING btree (tenant, concurrency_key, concurrency_slot) WHERE (concurrency_slot IS NOT NULL);
 CREATE INDEX durably_runs_status_created ON durably_runs USING btree (status, created_at);
 CREATE INDEX durably_runs_status_key ON durably_runs USING btree (status, concurrency_key);
 CREATE INDEX durably_runs_tenant_created ON durably_runs USING btree (tenant, created_at, id);
 CREATE INDEX durably_runs_tenant_job ON durably_runs USING btree (tenant, job_name, created_at, id);
 CREATE INDEX durably_runs_tenant_status ON durably_runs USING btree (tenant, status, created_at, id);
+
+create table durably_schedules (
+  id text collate "C" not null,
+  tenant text collate "C" not null,
+  name text collate "C" not null,
+  source text collate "C",
+  job_name text collate "C" not null,
+  payload json,
+  definition json not null,
+  overlap text collate "C" not null,
+  version integer not null default 1,
+  paused_because text collate "C",
+  fired_until timestamp(3) with time zone not null,
+  next_at timestamp(3) with time zone,
+  due_at timestamp(3) with time zone,
+  fire_token text collate "C",
+  fired bigint not null default 0,
+  missed bigint not null default 0,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone
+);
+CREATE INDEX durably_schedules_due ON durably_schedules USING btree (due_at, id) WHERE (due_at IS NOT NULL);
+CREATE UNIQUE INDEX durably_schedules_name ON durably_schedules USING btree (tenant, name);
+CREATE UNIQUE INDEX durably_schedules_pkey ON durably_schedules USING btree (id);
 
 create table durably_schema_versions (
   version integer not null,
@@ -164,3 +232,10 @@ CREATE INDEX durably_steps_index ON durably_steps USING btree (run_id, index);
 CREATE UNIQUE INDEX durably_steps_live_name ON durably_steps USING btree (run_id, name) WHERE (status <> 'failed'::text);
 CREATE UNIQUE INDEX durably_steps_pkey ON durably_steps USING btree (id);
 CREATE INDEX durably_steps_waiting ON durably_steps USING btree (kind, run_id) WHERE (status = 'waiting'::text);
+
+create table durably_subscriptions (
+  job_name text collate "C" not null,
+  type text collate "C" not null,
+  definition json not null
+);
+CREATE UNIQUE INDEX durably_subscriptions_key ON durably_subscriptions USING btree (type, job_name);

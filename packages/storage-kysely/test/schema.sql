@@ -1,7 +1,48 @@
+CREATE TABLE "durably_gathered" ("id" text not null primary key,
+  "job_name" text not null,
+  "tenant" text not null,
+  "key" text not null,
+  "mode" text not null,
+  "max" integer not null,
+  "payload" text,
+  "due_at" text not null,
+  "created_at" text not null,
+  "place" integer not null,
+  "release_token" text) strict, without rowid;
+
+CREATE TABLE "durably_inbox" ("id" text not null primary key,
+  "tenant" text not null,
+  "type" text not null,
+  "payload" text,
+  "dedupe_key" text,
+  "available_at" text not null,
+  "created_at" text not null,
+  "processed_at" text,
+  "wanted" integer default 0 not null,
+  "round" integer default 0 not null,
+  "deliver_token" text) strict, without rowid;
+
+CREATE INDEX "durably_inbox_created" on "durably_inbox" ("created_at",
+  "id");
+
+CREATE UNIQUE INDEX "durably_inbox_dedupe" on "durably_inbox" ("tenant",
+  "dedupe_key") where dedupe_key is not null;
+
+CREATE INDEX "durably_inbox_processed" on "durably_inbox" ("processed_at",
+  "created_at");
+
+CREATE INDEX "durably_inbox_waiting" on "durably_inbox" ("available_at",
+  "id") where processed_at is null;
+
 CREATE TABLE "durably_job_starts" ("job_name" text not null,
   "nth" integer not null,
   "started_at" text not null, constraint "durably_job_starts_key" primary key ("job_name",
   "nth")) strict, without rowid;
+
+CREATE TABLE "durably_leaders" ("name" text not null primary key,
+  "worker_id" text not null,
+  "epoch" integer not null,
+  "lead_until" text not null) strict, without rowid;
 
 CREATE TABLE "durably_logs" ("id" text not null primary key,
   "run_id" text not null,
@@ -137,6 +178,8 @@ CREATE INDEX "durably_runs_running" on "durably_runs" ("owner_id") where status 
 CREATE UNIQUE INDEX "durably_runs_schedule" on "durably_runs" ("schedule_id",
   "scheduled_for") where "schedule_id" is not null;
 
+CREATE INDEX "durably_runs_schedule_open" on "durably_runs" ("schedule_id") where schedule_id is not null and finished_at is null;
+
 CREATE UNIQUE INDEX "durably_runs_slot" on "durably_runs" ("tenant",
   "concurrency_key",
   "concurrency_slot") where "concurrency_slot" is not null;
@@ -160,6 +203,32 @@ CREATE INDEX "durably_runs_tenant_status" on "durably_runs" ("tenant",
   "status",
   "created_at",
   "id");
+
+CREATE TABLE "durably_schedules" ("id" text not null primary key,
+  "tenant" text not null,
+  "name" text not null,
+  "source" text,
+  "job_name" text not null,
+  "payload" text,
+  "definition" text not null,
+  "overlap" text not null,
+  "version" integer default 1 not null,
+  "paused_because" text,
+  "fired_until" text not null,
+  "next_at" text,
+  "due_at" text,
+  "fire_token" text,
+  "fired" integer default 0 not null,
+  "missed" integer default 0 not null,
+  "created_at" text not null,
+  "updated_at" text not null,
+  "ended_at" text) strict, without rowid;
+
+CREATE INDEX "durably_schedules_due" on "durably_schedules" ("due_at",
+  "id") where due_at is not null;
+
+CREATE UNIQUE INDEX "durably_schedules_name" on "durably_schedules" ("tenant",
+  "name");
 
 CREATE TABLE "durably_schema_versions" ("version" integer not null primary key,
   "applied_at" text not null,
@@ -203,3 +272,8 @@ CREATE UNIQUE INDEX "durably_steps_live_name" on "durably_steps" ("run_id",
 
 CREATE INDEX "durably_steps_waiting" on "durably_steps" ("kind",
   "run_id") where status = 'waiting';
+
+CREATE TABLE "durably_subscriptions" ("job_name" text not null,
+  "type" text not null,
+  "definition" text not null, constraint "durably_subscriptions_key" primary key ("type",
+  "job_name")) strict, without rowid;

@@ -10,6 +10,8 @@ export {
   type RunOutput,
   TRIGGER_AND_WAIT_OPTIONS,
 } from './job-handle'
+export { createPublishing, type Message, type PublishedMessage, type Publishing } from './publish'
+export { createRunDrafts, type DraftOptions, type RunDraft, type RunDrafts } from './run-drafts'
 export { createPauses, type PauseOptions, type Pauses } from './job-pauses'
 export { type CountFilter, createRunReads, type Log, type PageOptions, type RunFilter, type RunReads } from './runs'
 export type { RunSearch, Wait } from './run-search'

@@ -7,26 +7,22 @@ import {
   type TriggeredRun,
   type TriggerOptions,
 } from '../job'
-import { type Engine, isWatched, recorded, troubleDelayMs } from '../engine'
+import { type Engine, isWatched, recorded } from '../engine'
 import {
-  ConflictError,
   decodeValue,
-  DurablyError,
   encodeValue,
   InvalidOptionError,
   isSameJson,
   type Json,
   LONGEST_DELAY_MS,
   parseNow,
-  pause,
   refuseBadKey,
   refuseBadText,
   refuseUnknownOptions,
   requireInteger,
-  StorageError,
   toInstant,
-  UnknownOutcomeError,
 } from '../base'
+import { surely } from './surely'
 import { agreeing, type EnqueueAnswer, type NewRun } from '../port'
 
 export interface TriggerItem {
@@ -89,6 +85,12 @@ export function newRunOf(engine: Engine, { job: given, payload, options }: Trigg
 interface CheckedItem extends TriggerItem {
   readonly engine: Engine
   readonly payload: Json | null
+}
+
+/** Of a payload that was checked and encoded before. */
+export function newRunOfEncoded(item: CheckedItem): NewRun {
+  refuseBadOptions(item.options)
+  return newRun(item)
 }
 
 function newRun({ engine, job, payload, options }: CheckedItem): NewRun {
@@ -193,24 +195,9 @@ async function enqueueByValue(runs: readonly NewRun[], enqueue: Enqueue): Promis
   }
 }
 
-const TRIES = 4
-
-/** A run has its id before it is sent, so what may or may not have arrived can be sent again. */
+/** A run has its id before it is sent. */
 function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
-  let mayBeThere = false
-  const send = (tries: number) => engine.storage.enqueue(runs).catch((error: unknown) => sendAgain(error, tries))
-  async function sendAgain(error: unknown, tries: number): Promise<readonly EnqueueAnswer[]> {
-    // An answer about these very runs.
-    if (error instanceof ConflictError) throw error
-    // What says that nothing was written is worth telling only if it holds for every try.
-    const passes = !(error instanceof DurablyError) || error.code === 'STORAGE_UNAVAILABLE'
-    mayBeThere ||= passes && !(error instanceof StorageError && !error.mayHaveArrived)
-    if (!mayBeThere && (!passes || tries === TRIES)) throw error
-    if (tries === TRIES) throw new UnknownOutcomeError('the trigger', { cause: error })
-    await pause(engine.environment.clock, troubleDelayMs(engine, tries))
-    return send(tries + 1)
-  }
-  return send(1)
+  return surely(engine, 'the trigger', () => engine.storage.enqueue(runs))
 }
 
 function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRun): void {

@@ -26,23 +26,27 @@ import {
   handled,
   InvalidOptionError,
   onRejection,
-  type OptionNames,
   refuseUnknownOptions,
 } from '../base'
 import {
   createForks,
   createJobHandle,
   createPauses,
+  createPublishing,
   createRunCommands,
+  createRunDrafts,
   createRunReads,
   createSubscriptions,
   type JobHandle,
   type JobHandleParams,
   newRunOf,
+  type Message,
   type Pauses,
+  type Publishing,
   refuseInside,
   type RunForks,
   type RunCommands,
+  type RunDrafts,
   type RunReads,
   type RunSubscriptions,
   runTransaction,
@@ -71,6 +75,7 @@ import { type DrainOptions, type DrainResult, Worker } from '../worker'
 import { type Health, healthOf } from './health'
 import { Migrating } from './migrating'
 import { type Plugin, requireUsable, type Uninstall } from './plugin'
+import { deadWorkerIn, type RecoverOptions } from './recover-options'
 import type { EnqueueAnswer, NewRun, RunCommand, RunRecord, Storage } from '../port'
 import { Takeover } from './takeover'
 import { WorkerLead } from './worker-lead'
@@ -91,6 +96,7 @@ export interface ScopedDurably
     RunCommands,
     RunSubscriptions,
     RunForks,
+    Publishing<Omit<Message, 'tenant'>>,
     RunTriggers<Omit<TriggerOptions, 'tenant'>> {}
 
 /** Triggering jobs that need not be executed, nor registered, here. */
@@ -108,23 +114,13 @@ export interface RunTriggers<TOptions> {
   trigger(jobName: string, payload?: unknown, options?: TOptions): Promise<TriggeredRun>
 }
 
-/** Whose runs `recover()` takes back. */
-export interface RecoverOptions {
-  /** The worker that is gone. */
-  readonly workerId: string
-  /**
-   * `false`: it left on purpose, as a page does that somebody navigates away from. Its runs go on as after a release: no
-   * crash is counted and nothing waits. Default true.
-   */
-  readonly crashed?: boolean | undefined
-}
-
 /** One instance: jobs, a worker, and access to the database. */
 export interface Durably
   extends RunReads,
     RunCommands,
     RunSubscriptions,
     RunForks,
+    Publishing<Message>,
     RunTriggers<TriggerOptions>,
     Pauses {
   /** Creates or updates the tables. Call it at each start; many processes may at once. Triggers wait for it meanwhile. */
@@ -170,6 +166,8 @@ export interface Durably
   use(plugin: Plugin): Durably
   scoped(scope: { readonly tenant: string }): ScopedDurably
   readonly storage: Storage
+  /** For packages that create runs in writes of their own, such as schedules. */
+  readonly drafts: RunDrafts
 }
 
 /** Creates an instance on a storage. It does nothing until `migrate()`, `start()` or a trigger. */
@@ -202,20 +200,14 @@ export function createInstance(options: DurablyOptions): Instance {
 
   const trigger: Trigger = async (items) => (await create(items)).map(toTriggeredRun)
 
-  // A run in our own hands hears of it with the answer to its next renewal.
-  const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
-  const access = (tenant?: string) => ({
-    ...createRunReads(engine, lead, tenant),
-    ...createSubscriptions({ engine, tails, tenant }),
-    ...createForks({ engine, tenant, onForked: () => worker.wake() }),
-    ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
-  })
+  const access = (tenant?: string) => accessOf({ engine, worker, lead, tails, tenant })
   const all = access()
   const register = <TJobs extends JobRecord>(jobs: TJobs) => registerAll({ engine, trigger, waits, ...all }, jobs)
 
   const durably: Durably = {
     ...all,
     storage: engine.storage,
+    drafts: createRunDrafts(engine, () => worker.wake(true)),
     trigger: triggerOf(engine, trigger),
     migrate: () => migrating.run(() => takeover.before(() => engine.storage.migrate())),
     defineJob: ((...definition: Parameters<typeof defineJob>) =>
@@ -262,22 +254,30 @@ export function createInstance(options: DurablyOptions): Instance {
   return { durably, newRun: (item) => newRunOf(engine, item), enqueue, trigger: create }
 }
 
+interface AccessParams extends Pick<Parts, 'engine' | 'worker' | 'tails'> {
+  readonly lead: WorkerLead
+  readonly tenant: string | undefined
+}
+
+/** What servers hand out too, of everybody or of one tenant. */
+function accessOf({ engine, worker, lead, tails, tenant }: AccessParams) {
+  // A run in our own hands hears of it with the answer to its next renewal.
+  const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
+  return {
+    ...createRunReads(engine, lead, tenant),
+    ...createSubscriptions({ engine, tails, tenant }),
+    ...createPublishing(engine, tenant),
+    ...createForks({ engine, tenant, onForked: () => worker.wake() }),
+    ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
+  }
+}
+
 /** The handles, under the keys of the jobs. */
 function registerAll<TJobs extends JobRecord>(params: Omit<JobHandleParams, 'job'>, jobs: TJobs): Handles<TJobs> {
   addJobs(params.engine, Object.values(jobs))
   const { engine, trigger, waits, getRun, getRuns } = params
   const handleOf = (job: JobDeclaration) => createJobHandle({ engine, job, trigger, waits, getRun, getRuns })
   return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
-}
-
-const RECOVER_OPTIONS: OptionNames<RecoverOptions> = { workerId: true, crashed: true }
-
-function deadWorkerIn(options: RecoverOptions) {
-  refuseUnknownOptions('recover()', options, RECOVER_OPTIONS)
-  const { workerId, crashed = true } = options
-  if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
-  if (typeof crashed !== 'boolean') throw new InvalidOptionError('crashed must be true or false.')
-  return { workerId, crashed }
 }
 
 function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {

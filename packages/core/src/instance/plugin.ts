@@ -9,6 +9,8 @@ export interface Plugin extends Hooks {
   /** Called once by `use()`. What it returns is called by `close()`. */
   // biome-ignore lint/suspicious/noConfusingVoidType: most plugins return nothing
   install?(durably: Durably): Uninstall | void
+  /** Called by `start()`, for what the plugin does beside the worker; what it returns is called once by `stop()` or `close()`. */
+  whileStarted?(durably: Durably): Uninstall
   /**
    * Takes `start()` over: from then on the worker runs when the plugin says so. What it returns is called once by
    * `stop()` or `close()`, after the worker has stopped. One plugin of an instance may have it.
@@ -48,6 +50,7 @@ const PLUGIN: OptionNames<Plugin> = {
   aroundRun: true,
   aroundStep: true,
   install: true,
+  whileStarted: true,
   leadWorker: true,
 }
 
@@ -57,7 +60,7 @@ export function requireUsable(storage: Storage, plugin: Plugin): void {
   const { name, records } = plugin
   // It may have properties of its own; a hook with a slip in its name would never be called.
   refuseMisspelledOptions(`Plugin "${name}"`, plugin, PLUGIN)
-  for (const hook of ['aroundRun', 'aroundStep', 'install', 'leadWorker'] as const) {
+  for (const hook of ['aroundRun', 'aroundStep', 'install', 'whileStarted', 'leadWorker'] as const) {
     if (plugin[hook] !== undefined && typeof plugin[hook] !== 'function') {
       throw new InvalidOptionError(`${hook} of plugin "${name}" is not a function.`)
     }

@@ -1,3 +1,4 @@
+import { Companions } from './companions'
 import type { Durably } from './durably'
 import { ask, type Engine, type StopOptions, type WorkerState } from '../engine'
 import { InvalidOptionError, onRejection } from '../base'
@@ -15,10 +16,11 @@ interface Term {
 
 type Leader = Plugin & Required<Pick<Plugin, 'leadWorker'>>
 
-/** Who decides that the worker runs: `start()` itself, or the plugin that has taken it over. */
+/** Who decides that the worker runs: `start()` itself, or the plugin that has taken it over. Companions go beside it. */
 export class WorkerLead {
   readonly #worker: Worker
   readonly #engine: Engine
+  readonly #companions = new Companions()
   #leader: Leader | null = null
   #wasStarted = false
   #term: Term | null = null
@@ -48,6 +50,7 @@ export class WorkerLead {
   }
 
   add(plugin: Plugin): void {
+    this.#companions.add(plugin)
     if (plugin.leadWorker !== undefined) this.#leader = plugin as Leader
   }
 
@@ -55,6 +58,7 @@ export class WorkerLead {
     this.#wasStarted = true
     if (this.#leader === null) this.#worker.start()
     else this.#term ??= this.#newTerm(this.#leader, durably)
+    this.#companions.start(durably)
   }
 
   #newTerm(leader: Leader, durably: Durably): Term {
@@ -89,7 +93,9 @@ export class WorkerLead {
     const term = this.#term
     this.#term = null
     if (term !== null) term.isOver = true
+    const companionsLeft = this.#companions.stop((error) => this.#engine.reportError(error, 'stop'))
     await this.#worker.stop(options)
+    await companionsLeft
     if (term === null) return
     term.hasLeft = true
     try {

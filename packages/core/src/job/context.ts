@@ -22,6 +22,8 @@ import type {
 export interface JobContext {
   readonly runId: string
   readonly jobName: string
+  /** The instant of its schedule; `null` for a run that no schedule created, and for one that was started by hand. */
+  readonly scheduledFor: string | null
   /** 1 at first; counts executions that ended by an error of the job. Crashes and waits do not count. */
   readonly attempt: number
   /**

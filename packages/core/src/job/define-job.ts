@@ -9,7 +9,9 @@ import {
   toDeclaration,
 } from './declare-job'
 import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { type BatchOptions, type DebounceOptions, type Gathering, requireGathering } from './gathering'
 import { type LimitScope, requireJobLimits } from './job-limits'
+import { type MessageWish, type MessageWishes, requireWishes } from './message-wish'
 import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StorableSchema } from './storable'
 
@@ -27,6 +29,15 @@ export interface JobOptions<TName extends string, TInput, TPayload>
    * share it together, whichever process they are in.
    */
   readonly scope?: LimitScope | undefined
+  /**
+   * Messages of which the job gets a run each, with their payload: `durably.publish()` sends them, `createInbox()` delivers
+   * them.
+   */
+  readonly on?: MessageWishes | undefined
+  /** Of messages: one run of the last one, so many milliseconds after it. */
+  readonly debounce?: number | DebounceOptions | undefined
+  /** Of messages: one run with the list of their payloads, when there are `max` or `within` milliseconds after the first. */
+  readonly batch?: BatchOptions | undefined
 }
 
 /** A job as a value: register it on any number of instances with `durably.register({ … })`. */
@@ -36,6 +47,8 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly concurrency: number | null
   readonly rateLimit: RateLimit | null
   readonly scope: LimitScope
+  readonly on: readonly MessageWish[]
+  readonly gathering: Gathering | null
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
 }
 
@@ -61,6 +74,8 @@ export function defineJob(
     ...declaration,
     retry: retry === undefined ? null : requireRetryPolicy(retry, what),
     ...requireJobLimits({ concurrency, rateLimit, scope }, what),
+    on: requireWishes(options.on, what),
+    gathering: requireGathering(options, what),
     execute,
   }
 }
@@ -71,4 +86,7 @@ const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> 
   concurrency: true,
   rateLimit: true,
   scope: true,
+  on: true,
+  debounce: true,
+  batch: true,
 }

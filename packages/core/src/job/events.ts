@@ -13,6 +13,20 @@ export interface OfStep extends OfRun {
   readonly stepIndex: number
 }
 
+/** What every event of a message carries. */
+export interface OfMessage {
+  readonly messageId: string
+  readonly messageType: string
+  readonly tenant: string
+}
+
+/** What every event of a schedule carries. */
+export interface OfSchedule {
+  readonly scheduleName: string
+  readonly tenant: string
+  readonly jobName: string
+}
+
 /** What the events carry, by their `type`. */
 export interface EventFields {
   /** A run was stored. */
@@ -72,6 +86,29 @@ export interface EventFields {
   }
   /** Due runs of a job that this worker does not know. They stay pending for a worker that does. */
   'job:unknown': { readonly jobName: string }
+  /** A message was kept. */
+  'inbox:published': OfMessage
+  /** Jobs wanted a message: so many runs of it were created. */
+  'inbox:delivered': OfMessage & { readonly runs: number }
+  /** No job wanted a message. It is kept, and may be sent out anew. */
+  'inbox:unwanted': OfMessage
+  /** A job wanted a message, or several together, and its schema refused the payload: it got no run. */
+  'inbox:refused': {
+    readonly messageIds: readonly string[]
+    readonly tenant: string
+    readonly jobName: string
+    readonly error: string
+  }
+  /** An instant of a schedule has come: this is its run. */
+  'schedule:fired': OfSchedule & { readonly runId: string; readonly scheduledFor: string }
+  /** Instants of a schedule that have no run, from the first to the last: they came too late, or over a run that goes on. */
+  'schedule:missed': OfSchedule & {
+    readonly from: string
+    readonly to: string
+    /** At least so many: of a thousand and more they are not counted. */
+    readonly count: number
+    readonly because: 'late' | 'overlap'
+  }
   /** The worker met trouble with its storage and goes on. */
   'worker:error': { readonly workerId: string; readonly during: string; readonly error: string; readonly code: string }
   /** Another worker has the run; what this one does for it is not stored any more. */
@@ -107,6 +144,12 @@ const EVERY_TYPE: Readonly<Record<EventType, true>> = {
   'step:unawaited': true,
   'log:write': true,
   'job:unknown': true,
+  'inbox:published': true,
+  'inbox:delivered': true,
+  'inbox:unwanted': true,
+  'inbox:refused': true,
+  'schedule:fired': true,
+  'schedule:missed': true,
   'worker:error': true,
   'worker:lease-lost': true,
 }

@@ -22,6 +22,8 @@ export {
   type LogWriteEvent,
   type Numbered,
   type OfRun,
+  type OfMessage,
+  type OfSchedule,
   type OfStep,
   type RunCompleteEvent,
   type RunFailEvent,
@@ -31,7 +33,9 @@ export {
   type StepStartEvent,
   toTemplate,
 } from './events'
+export type { BatchOptions, DebounceOptions, Gathering } from './gathering'
 export { type LimitScope, requireScope } from './job-limits'
+export type { MessageWish, MessageWishes, WishedValue } from './message-wish'
 export { asPlain, type PlainAttempt, type PlainBody, plainBodyOf } from './plain-job'
 export { RateElsewhere, RateWindow } from './rate-window'
 export {

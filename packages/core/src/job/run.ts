@@ -34,6 +34,9 @@ export interface RunFields {
   readonly parentRunId: string | null
   /** The run whose steps it began with: see `fork()`. */
   readonly forkedFrom: string | null
+  /** The schedule that created it, and the instant for which it did; `null` for one that was started by hand. */
+  readonly scheduleId: string | null
+  readonly scheduledFor: string | null
   readonly version: number
   readonly lastEventSequence: number
   readonly createdAt: string
@@ -109,6 +112,8 @@ export function toRun<TOutput = unknown>(record: RunRecord): Run<TOutput> {
     errorDetail: record.errorDetail,
     parentRunId: record.parentRunId,
     forkedFrom: record.forkedFrom ?? null,
+    scheduleId: record.scheduleId,
+    scheduledFor: record.scheduledFor,
     version: record.version,
     lastEventSequence: record.lastEventSequence,
     createdAt: record.createdAt,

@@ -37,6 +37,6 @@ export function enqueueOne(memory: Memory, run: NewRun): { readonly entry: RunEn
 }
 
 function holderOfKey({ table, rules }: Memory, run: NewRun): RunEntry | undefined {
-  const holder = table.findByIdempotencyKey(run)
+  const holder = table.findByIdempotencyKey(run) ?? table.scheduled.find(run)
   return rules.allows('enqueue', 'idempotencyKey', () => holder === undefined) ? undefined : holder
 }

@@ -1,4 +1,5 @@
 import {
+  type ClusterStorage,
   type EventStorage,
   type ForkStorage,
   LIFECYCLE,
@@ -12,20 +13,25 @@ import {
 import { createEnvironment, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
 import { claim } from './claim'
 import { createClock } from './clock'
+import { createCluster } from './cluster'
 import { command } from './commands'
 import { commit } from './commit'
 import { enqueue } from './enqueue'
 import { fork } from './fork'
+import { GatheredTable } from './gathered-table'
 import { Hints } from './hints'
 import { createEvents, createLogs } from './history'
 import { claimWithin, createPauses, JobStates, loadOf } from './job-limits'
+import { Leads } from './leads'
 import type { Memory } from './memory'
+import { MessageTable } from './message-table'
 import { purge } from './purge'
 import { counts, getRun, getRuns, getSteps, nextDue } from './reads'
 import { recover } from './recover'
 import { renew } from './renew'
 import { createRules } from './rules'
 import { RunTable } from './run-table'
+import { ScheduleTable } from './schedule-table'
 import { getUnread, sendSignal } from './signals'
 
 /** What `createMemoryStorage` takes. */
@@ -44,6 +50,7 @@ export interface MemoryStorage extends Storage {
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly cluster: ClusterStorage
 }
 
 const OPTIONS: OptionNames<MemoryStorageOptions> = { now: true, keepEnded: true }
@@ -72,7 +79,9 @@ export function createMemoryStorageWith(
   const clock = createClock(now)
   const hints = new Hints()
   const table = new RunTable({ rules, clock, hints, keepEnded })
-  const memory: Memory = { rules, clock, hints, table, jobs: new JobStates() }
+  const own = { jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
+  const inbox = { messages: new MessageTable(), gathered: new GatheredTable() }
+  const memory: Memory = { rules, clock, hints, table, ...own, ...inbox }
   return bind(memory)
 }
 
@@ -118,5 +127,6 @@ function bind(memory: Memory): MemoryStorage {
       load: (limits) => read(() => loadOf(memory, limits)),
       ...createPauses(memory, write),
     },
+    cluster: createCluster(memory, { read, write }),
   }
 }

@@ -1,9 +1,13 @@
 import type { RunChange, RunRecord } from '../port'
 import type { Clock } from './clock'
+import type { GatheredTable } from './gathered-table'
 import type { Hints } from './hints'
 import type { JobStates } from './job-limits'
+import type { MessageTable } from './message-table'
 import type { Rules } from './rules'
+import type { Leads } from './leads'
 import type { RunTable } from './run-table'
+import type { ScheduleTable } from './schedule-table'
 
 /** What every operation of the memory storage works on. */
 export interface Memory {
@@ -12,6 +16,10 @@ export interface Memory {
   readonly clock: Clock
   readonly hints: Hints
   readonly jobs: JobStates
+  readonly leads: Leads
+  readonly schedules: ScheduleTable
+  readonly messages: MessageTable
+  readonly gathered: GatheredTable
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

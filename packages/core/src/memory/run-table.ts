@@ -7,6 +7,7 @@ import { ReadyQueue } from './ready-queue'
 import { type Places, Row } from './row'
 import type { Rules } from './rules'
 import { RunEntry } from './run-entry'
+import { ScheduledRuns } from './scheduled-runs'
 import { StatusCounter } from './status-counts'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -23,6 +24,7 @@ export class RunTable {
   readonly running = new Set<RunEntry>()
   readonly counts = new StatusCounter()
   readonly queue: ReadyQueue
+  readonly scheduled = new ScheduledRuns()
   readonly ended = new EndedRuns((entry) => this.#parentsOf(entry))
   readonly #byId = new Map<string, RunEntry>()
   readonly #byIdempotencyKey = new Map<string, RunEntry>()
@@ -58,6 +60,7 @@ export class RunTable {
     this.#byId.set(record.id, entry)
     this.#created.insert(entry, wasCreatedBefore)
     if (record.idempotencyKey !== null) this.#byIdempotencyKey.set(idempotencyName(record), entry)
+    this.scheduled.add(entry)
     this.counts.add(record)
     this.queue.add(entry, this.#options.clock.now())
     this.#hint(entry.record)
@@ -72,7 +75,10 @@ export class RunTable {
     this.#hint(after)
     const hasEnded = isEnded(after.status)
     if (!hadEnded && hasEnded) this.#finish(entry)
-    if (hadEnded && !hasEnded) this.ended.revive(entry)
+    if (hadEnded && !hasEnded) {
+      this.ended.revive(entry)
+      this.scheduled.add(entry)
+    }
     return after
   }
 
@@ -132,6 +138,7 @@ export class RunTable {
     this.#byId.delete(record.id)
     this.#created.remove(entry)
     if (this.findByIdempotencyKey(record) === entry) this.#byIdempotencyKey.delete(idempotencyName(record))
+    this.scheduled.remove(entry)
     this.counts.remove(record)
     this.running.delete(entry)
     this.ended.forget(entry)

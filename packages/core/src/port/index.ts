@@ -19,15 +19,7 @@ export {
   type TransactionStorage,
   type WatchStorage,
 } from './capabilities'
-export type {
-  AssignedParams,
-  Assignment,
-  ClusterStorage,
-  Firing,
-  Lead,
-  WorkerBeat,
-  WorkerRecord,
-} from './cluster-storage'
+export type { ClusterStorage, Lead, LeadParams } from './cluster-storage'
 export {
   CRASH_BACKOFF,
   crashBackoffMs,
@@ -52,6 +44,44 @@ export {
   wokenAt,
   type WriteTime,
 } from './effects'
+export type {
+  AssignedParams,
+  Assignment,
+  PlacementStorage,
+  WorkerBeat,
+  WorkerRecord,
+} from './placement-storage'
+export type {
+  DueSchedule,
+  DueSchedules,
+  Firing,
+  FiringAnswer,
+  NewSchedule,
+  OpenRun,
+  Overlap,
+  ScheduleChange,
+  ScheduleContent,
+  ScheduleKey,
+  ScheduleQuery,
+  ScheduleRecord,
+  ScheduleStorage,
+} from './schedule-storage'
+export type {
+  Delivery,
+  DeliveryAnswer,
+  InboxStorage,
+  MessageCounts,
+  MessageQuery,
+  MessageRecord,
+  NewGathered,
+  NewMessage,
+  PublishAnswer,
+  Release,
+  RipeGroup,
+  RipeGroups,
+  Subscription,
+  WaitingMessages,
+} from './inbox-storage'
 export { agreeing, keyConflict } from './key-conflict'
 export { firstDue, newRecord } from './new-record'
 export { type Guard, GUARDS, LIFECYCLE, type Lifecycle, type Transition, type TransitionName } from './lifecycle'

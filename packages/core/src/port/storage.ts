@@ -215,7 +215,7 @@ export interface Storage<Trx = unknown> {
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
   readonly forks?: ForkStorage
-  readonly cluster?: ClusterStorage
+  readonly cluster?: ClusterStorage<Trx>
 }
 
 export function capability<Name extends Capability>(

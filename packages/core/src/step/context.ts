@@ -54,6 +54,7 @@ export function createContext(scope: StepScope, pass: Pass): JobContext {
   return {
     runId: run.id,
     jobName: run.jobName,
+    scheduledFor: run.scheduledFor,
     attempt: run.attempt,
     tries: triesOf(run, true),
     get signal() {

@@ -3,9 +3,21 @@ import { fanOut } from './0002-fan-out'
 import { enqueueFunction } from './0003-enqueue-function'
 import { jobLimits } from './0004-job-limits'
 import { search } from './0005-search'
+import { schedules } from './0006-schedules'
+import { inbox } from './0007-inbox'
+import { gathered } from './0008-gathered'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
-export const MIGRATIONS: readonly Migration[] = [initial, fanOut, enqueueFunction, jobLimits, search]
+export const MIGRATIONS: readonly Migration[] = [
+  initial,
+  fanOut,
+  enqueueFunction,
+  jobLimits,
+  search,
+  schedules,
+  inbox,
+  gathered,
+]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

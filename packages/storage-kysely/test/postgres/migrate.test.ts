@@ -91,6 +91,9 @@ describe('migrate() on Postgres', () => {
           { version: 3 },
           { version: 4 },
           { version: 5 },
+          { version: 6 },
+          { version: 7 },
+          { version: 8 },
         ])
       })
     }

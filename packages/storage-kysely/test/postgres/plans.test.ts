@@ -127,6 +127,16 @@ const signals = `insert into durably_signals (run_id, position, name, created_at
 const starts = `insert into durably_job_starts (job_name, nth, started_at)
   select 'job', i, now() - interval '1 hour' from generate_series(1, 10000) as i`
 
+const schedules = `insert into durably_schedules (id, tenant, name, job_name, definition, overlap, fired_until, next_at, due_at,
+    created_at, updated_at)
+  select 'S' || i, '', 'schedule ' || i, 'job', '{}', 'skip', now(), d, d, now(), now()
+  from generate_series(1, 20000) as i, lateral (select now() + (i - 50) * interval '1 minute' as d) as due`
+
+const inbox = `insert into durably_inbox (id, tenant, type, dedupe_key, available_at, created_at, processed_at)
+  select 'M' || i, '', 'x', 'key ' || i, now(), now() - i * interval '1 minute',
+    case when i > 50 then now() - i * interval '1 minute' end
+  from generate_series(1, 20000) as i`
+
 const labels = `insert into durably_run_labels (run_id, name, value) select id, 'customer', right(id, 3) from durably_runs ${SOME}`
 
 /** `vacuum` as autovacuum will have done it by the time there are so many. */
@@ -249,8 +259,24 @@ async function buffersOf(bench: ExplainBench): Promise<number> {
   return (await bench.explain(claimOf(10))).buffers
 }
 
-/** As a rule it has no rows. */
-const SMALL = 'Seq Scan durably_paused_jobs'
+/** As a rule they have few rows or none. */
+const SMALL = /Seq Scan durably_(paused_jobs|leaders|subscriptions)/g
+
+const LEAD = { name: 'schedules', workerId: 'w', epoch: 1 } as const
+const SOON = '2999-01-01T00:00:00.000Z'
+const MESSAGE = {
+  ...{ id: 'M-new', tenant: '', type: 'x', payload: null, dedupeKey: 'key 7' },
+  start: { afterMs: 0 },
+} as const
+
+function firingOf(scheduleId: string) {
+  const run = newRun({ scheduleId, scheduledFor: SOON })
+  return { scheduleId, version: 1, runs: [run], firedUntil: SOON, nextAt: SOON, missed: 0 }
+}
+
+function deliveryOf(messageId: string) {
+  return { messageId, round: 0, wanted: 1, runs: [newRun()], gathered: [] }
+}
 
 describe('plans', () => {
   let bench: ExplainBench
@@ -271,6 +297,8 @@ describe('plans', () => {
       events,
       signals,
       starts,
+      schedules,
+      inbox,
     )
     held = await claimOf(10)(bench.storage)
     await bench.storage.commit(held.map((run) => newCommit(run, { steps: [stepOf(run, 'first')], events: [EVENT] })))
@@ -320,6 +348,15 @@ describe('plans', () => {
     'unread signals': (storage) => storage.signals.getUnread(held[0]?.id ?? ''),
     signal: (storage) =>
       storage.signals.send({ runId: held[0]?.id ?? '', name: 'go', payload: null, dedupeKey: 'once', events: [EVENT] }),
+    'due schedules': (storage) => storage.cluster.schedules.due(100),
+    'a schedule by its name': (storage) => storage.cluster.schedules.get({ tenant: '', name: 'schedule 7' }),
+    'schedules, a page': (storage) => storage.cluster.schedules.list({ tenant: '', limit: 100 }),
+    'fire schedules': (storage) => storage.cluster.schedules.fire(LEAD, ['S1', 'S2'].map(firingOf)),
+    'waiting messages': (storage) => storage.cluster.inbox.waiting(100),
+    'publish with a dedupe key': (storage) => storage.cluster.inbox.publish([MESSAGE]),
+    'deliver messages': (storage) => storage.cluster.inbox.deliver(LEAD, ['M1', 'M2'].map(deliveryOf)),
+    'messages, a page': (storage) => storage.cluster.inbox.list({ limit: 100 }),
+    'purge of messages': (storage) => storage.cluster.inbox.purge({ olderThanMs: 86_400_000, limit: 100 }),
     cancel: (storage) =>
       storage.command({ kind: 'cancel', runId: held[0]?.id ?? '', events: { cancelled: [EVENT], requested: [EVENT] } }),
   }
@@ -345,6 +382,9 @@ describe('plans', () => {
     durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
+    durably_leaders_pkey: 'keeps a lead to one row; the table is read at once',
+    durably_subscriptions_key: 'keeps a type to one row of a job; the table is read at once',
+    durably_gathered_pkey: 'keeps a message of a job to one row',
     durably_steps_live_name: 'keeps a name to one recorded step',
     durably_signals_dedupe: 'keeps a dedupe key to one signal',
     durably_runs_tenant_job: 'has a job of a tenant that is one of many: search.test.ts',

@@ -7,6 +7,7 @@ import type { ContractCase } from './contract-case'
 import { ENQUEUE_CASES, IDEMPOTENCY_CASES } from './enqueue'
 import { EVENT_CASES } from './events'
 import { FORK_CASES } from './forks'
+import { INBOX_CASES, INBOX_TRANSACTION_CASES } from './inbox'
 import { LIMIT_CASES } from './limits'
 import { LOG_CASES } from './logs'
 import { NEXT_DUE_CASES } from './next-due'
@@ -21,6 +22,7 @@ import { REOPEN_CASES, SIGNAL_REOPEN_CASES, TRANSACTION_REOPEN_CASES } from './r
 import { REST_CASES } from './rests'
 import { RETRY_WAIT_CASES } from './retry-waits'
 import { SEARCH_CASES } from './search'
+import { LEAD_CASES, SCHEDULE_CASES } from './schedules'
 import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
 import { STALE_CASES } from './stale'
@@ -59,7 +61,11 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...WATCH_CASES,
   ...LIMIT_CASES,
   ...FORK_CASES,
+  ...LEAD_CASES,
+  ...SCHEDULE_CASES,
+  ...INBOX_CASES,
   ...TRANSACTION_CASES,
+  ...INBOX_TRANSACTION_CASES,
   ...REOPEN_CASES,
   ...SIGNAL_REOPEN_CASES,
   ...TRANSACTION_REOPEN_CASES,

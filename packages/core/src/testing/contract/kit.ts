@@ -1,5 +1,6 @@
 import {
   type ClaimParams,
+  type ClusterStorage,
   type CommandAnswer,
   type EventStorage,
   type JobLimits,
@@ -158,6 +159,10 @@ export class Kit {
 
   get limits(): LimitStorage {
     return present(this.storage.limits, 'limits')
+  }
+
+  get cluster(): ClusterStorage {
+    return present(this.storage.cluster, 'cluster')
   }
 
   get transaction(): TransactionStorage {

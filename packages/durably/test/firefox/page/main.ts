@@ -42,7 +42,7 @@ function app() {
   return opened
 }
 
-const { cases } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits'])
+const { cases } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'cluster'])
 const setup = recycling(contractSetup().open)
 
 const api = {

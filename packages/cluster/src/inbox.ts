@@ -1,0 +1,156 @@
+import { InvalidOptionError, type Durably } from '@coji/durably-core'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import type { MessageCounts, MessageQuery, MessageRecord } from '@coji/durably-core/storage'
+import { clusterOf } from './cluster-of'
+import { drainInbox } from './drain'
+import { Duty } from './duty'
+import { releaseGathered } from './release'
+import { subscribeJobs } from './subscriptions'
+
+/** What `createInbox` takes. */
+export interface InboxOptions {
+  /** Delivered messages are removed after so many milliseconds, and their dedupe keys with them. Default 30 days. */
+  readonly keep?: number | undefined
+  /** Milliseconds between two looks for messages of other processes. Default 1000. */
+  readonly pollingInterval?: number | undefined
+}
+
+/** Which messages. */
+export interface MessageFilter {
+  /** Of this type, or of one of these. */
+  readonly type?: string | readonly string[] | undefined
+  /** Those of this tenant. */
+  readonly tenant?: string | undefined
+  /** Published at this instant or later. */
+  readonly from?: Date | string | undefined
+  /** Published before this instant. */
+  readonly before?: Date | string | undefined
+  /** Delivered, and no job wanted it; or not so. */
+  readonly unwanted?: boolean | undefined
+}
+
+/** A message as it was when it was read. */
+export interface InboxMessage extends Omit<MessageRecord, 'payload' | 'round'> {
+  readonly payload: unknown
+}
+
+/** What `list` takes beside a filter. */
+export interface MessagePage extends MessageFilter {
+  /** So many at most. Default: all. */
+  readonly limit?: number | undefined
+  /** The last one of the page before. */
+  readonly after?: Pick<InboxMessage, 'id' | 'createdAt'> | undefined
+}
+
+/** The messages of an instance. They are delivered from `durably.start()` to `durably.stop()`, by one process at a time. */
+export interface Inbox {
+  /** Delivers what waits, once, for serverless functions and tests. */
+  drain(): Promise<{ readonly delivered: number }>
+  /** The oldest first. */
+  list(filter?: MessagePage): Promise<InboxMessage[]>
+  counts(scope?: { readonly tenant?: string }): Promise<MessageCounts>
+  /** Sends delivered messages out anew: each job that wants them now gets a new run of each. Answers how many these are. */
+  replay(filter: MessageFilter): Promise<number>
+  /** Removes delivered messages. Answers how many. */
+  purge(options: { readonly olderThan: number }): Promise<number>
+}
+
+const DAY_MS = 86_400_000
+const HOUR_MS = 3_600_000
+const PURGED_AT_ONCE = 1000
+
+/**
+ * Delivers messages of `durably.publish()` to the jobs that want them (`on`). Any number of processes may have one on the same
+ * database; each message is one run of each job.
+ */
+export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox {
+  refuseUnknownOptions('createInbox()', options, { keep: true, pollingInterval: true })
+  const { keep = 30 * DAY_MS, pollingInterval = 1000 } = options
+  for (const [name, ms] of Object.entries({ keep, pollingInterval })) {
+    if (!(ms > 0)) throw new InvalidOptionError(`${name} must be more than 0 ms, not ${String(ms)}.`)
+  }
+  const cluster = clusterOf(durably, 'createInbox()')
+  const { inbox } = cluster
+  let delivered = 0
+  let purgedAt = Number.NEGATIVE_INFINITY
+  const { clock } = durably.drafts.environment
+
+  async function purge(olderThanMs: number): Promise<number> {
+    let removed = 0
+    for (;;) {
+      const some = await inbox.purge({ olderThanMs, limit: PURGED_AT_ONCE })
+      removed += some
+      if (some < PURGED_AT_ONCE) return removed
+    }
+  }
+
+  const duty: Duty = new Duty({
+    ...{ durably, cluster, name: 'inbox', everyMs: pollingInterval },
+    prepare: () => subscribeJobs(inbox, durably.drafts.jobs()),
+    async work(lead) {
+      const drained = await drainInbox({ durably, cluster }, lead)
+      const released = await releaseGathered({ durably, cluster }, lead)
+      delivered += drained.delivered
+      if (drained.isLost || released.isLost) duty.forgetLead()
+      if (clock.monotonic() - purgedAt >= HOUR_MS) {
+        purgedAt = clock.monotonic()
+        await purge(keep)
+      }
+      return soonest([drained.nextInMs, released.nextInMs])
+    },
+  })
+  durably.use({ name: 'inbox', whileStarted: () => duty.start() })
+  durably.on('inbox:published', () => duty.wake())
+  return {
+    async drain() {
+      const before = delivered
+      await duty.workNow()
+      return { delivered: delivered - before }
+    },
+    async list(filter = {}) {
+      refuseUnknownOptions('list()', filter, PAGE)
+      const { limit, after } = filter
+      const page = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) }
+      return (await inbox.list({ ...toQuery(filter), ...page })).map(toMessage)
+    },
+    counts: ({ tenant } = {}) => inbox.counts(tenant === undefined ? {} : { tenant }),
+    async replay(filter) {
+      refuseUnknownOptions('replay()', filter, FILTER)
+      const count = await inbox.replay(toQuery(filter))
+      duty.wake()
+      return count
+    },
+    async purge({ olderThan }) {
+      if (!(olderThan >= 0)) throw new InvalidOptionError(`olderThan must be milliseconds from 0, not ${olderThan}.`)
+      return purge(olderThan)
+    },
+  }
+}
+
+function soonest(waits: readonly (number | null)[]): number | null {
+  const known = waits.filter((each) => each !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+const FILTER: OptionNames<MessageFilter> = { type: true, tenant: true, from: true, before: true, unwanted: true }
+const PAGE: OptionNames<MessagePage> = { ...FILTER, limit: true, after: true }
+
+function toQuery({ type, tenant, from, before, unwanted }: MessageFilter): MessageQuery {
+  return {
+    ...(type !== undefined && { types: typeof type === 'string' ? [type] : type }),
+    ...(tenant !== undefined && { tenant }),
+    ...(from !== undefined && { from: instantOf('from', from) }),
+    ...(before !== undefined && { before: instantOf('before', before) }),
+    ...(unwanted !== undefined && { isUnwanted: unwanted }),
+  }
+}
+
+function instantOf(name: string, instant: Date | string): string {
+  const date = new Date(instant)
+  if (!Number.isNaN(date.getTime())) return date.toISOString()
+  throw new InvalidOptionError(`${name} must be a Date or an ISO 8601 text, not ${String(instant)}.`)
+}
+
+function toMessage({ payload, round: _round, ...message }: MessageRecord): InboxMessage {
+  return { ...message, payload: payload === null ? undefined : (JSON.parse(payload) as unknown) }
+}

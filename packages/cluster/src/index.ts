@@ -1,0 +1,20 @@
+export {
+  createInbox,
+  type Inbox,
+  type InboxMessage,
+  type InboxOptions,
+  type MessageFilter,
+  type MessagePage,
+} from './inbox'
+export type { BackfillOptions } from './backfill'
+export type { Missed } from './definition'
+export type { Schedule } from './schedule'
+export type { ScheduleCommands, ScheduleFilter, TenantOption } from './schedule-commands'
+export type {
+  RunOptions,
+  ScheduleOptions,
+  ScheduleUpdate,
+  TimingOptions,
+} from './schedule-options'
+export { createScheduler, type Scheduler, type SchedulerOptions } from './scheduler'
+export type { Timing } from './timing'

@@ -1,0 +1,193 @@
+import { ConflictError, InvalidOptionError, NotFoundError, type Durably } from '@coji/durably-core'
+import type { ScheduleChange, ScheduleKey, ScheduleRecord, ScheduleStorage } from '@coji/durably-core/storage'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import { backfill, type BackfillOptions, refuseBadBackfill } from './backfill'
+import { decodeDefinition, firesAlike } from './definition'
+import { previewOf, previewOfSchedule } from './preview'
+import { explainSchedule } from './explain-schedule'
+import { readSchedule, runAt } from './firing'
+import { isOver, nameTaken, overAlready } from './reconcile'
+import { type Schedule, toSchedule } from './schedule'
+import {
+  contentOf,
+  contentWith,
+  type ScheduleOptions,
+  type ScheduleUpdate,
+  type TimingOptions,
+} from './schedule-options'
+
+/** Whose schedule. Names are unique within a tenant. */
+export interface TenantOption {
+  /** Default: nobody's in particular. */
+  readonly tenant?: string | undefined
+}
+
+/** Which schedules are listed, by tenant and name. */
+export interface ScheduleFilter extends TenantOption {
+  /** Those of this job. */
+  readonly jobName?: string | undefined
+  /** Those that this code defines. */
+  readonly source?: string | undefined
+  /** So many at most. Default: all. */
+  readonly limit?: number | undefined
+  /** The last one of the page before. */
+  readonly after?: Pick<Schedule, 'tenant' | 'name'> | undefined
+}
+
+/** Schedules as data. */
+export interface ScheduleCommands {
+  /** Stores one. A name that is taken is a `ConflictError`. */
+  create<TInput>(name: string, options: ScheduleOptions<TInput>): Promise<Schedule>
+  /** What is left out stays. Another timing counts from now on. Schedules that code defines are changed in the code. */
+  update(name: string, changes: ScheduleUpdate, scope?: TenantOption): Promise<Schedule>
+  /** It fires no more until it is resumed. `because` is shown. */
+  pause(name: string, options?: TenantOption & { readonly because?: string | undefined }): Promise<Schedule>
+  /** It fires again from now on. */
+  resume(name: string, scope?: TenantOption): Promise<Schedule>
+  /** A run of it at once, beside its instants. Answers the id of the run. */
+  runNow(name: string, scope?: TenantOption): Promise<{ readonly id: string }>
+  /** Its runs stay. */
+  remove(name: string, scope?: TenantOption): Promise<void>
+  get(name: string, scope?: TenantOption): Promise<Schedule | null>
+  list(filter?: ScheduleFilter): Promise<Schedule[]>
+  /** The next `count` instants of a schedule, or of a timing that is not stored yet. */
+  preview(of: string | TimingOptions, count: number, scope?: TenantOption): Promise<Date[]>
+  /**
+   * Creates the runs of past instants that have none, and answers the ids of the runs of all of them. Called again it creates
+   * nothing, for as long as these runs are there.
+   */
+  backfill(name: string, options: BackfillOptions): Promise<readonly string[]>
+  /** In words: when it fires next and why, or why it does not. */
+  explain(name: string, scope?: TenantOption): Promise<string>
+}
+
+export interface CommandParams {
+  readonly durably: Durably
+  readonly storage: ScheduleStorage
+  readonly onChange: () => void
+}
+
+/** All of them, on one storage. */
+export function createScheduleCommands(params: CommandParams): ScheduleCommands {
+  return { ...createChanges(params), ...createReads(params), ...createRuns(params) }
+}
+
+const TRIES = 5
+
+function createChanges({ durably: { drafts }, storage, onChange }: CommandParams) {
+  async function change(params: ScheduleChange): Promise<Schedule> {
+    const changed = await storage.change(params)
+    if (changed === null) throw noSchedule(params.name)
+    onChange()
+    return toSchedule(changed)
+  }
+  return {
+    async create(name, options) {
+      refuseBadName(name)
+      const content = contentOf(drafts, name, options as ScheduleOptions)
+      if (isOver(content, new Date(drafts.environment.clock.now()).toISOString())) throw overAlready(name)
+      const schedule = { ...keyOf(name, options), id: drafts.environment.createId(), source: null, ...content }
+      for (const answer of await storage.create([schedule])) {
+        if (!answer.created) throw nameTaken(answer.schedule)
+        onChange()
+        return toSchedule(answer.schedule)
+      }
+      throw noSchedule(name)
+    },
+    async update(name, changes, scope = {}) {
+      for (let tries = 1; tries <= TRIES; tries++) {
+        const schedule = await find(storage, name, scope)
+        if (schedule.source !== null) throw ofCode(schedule)
+        const content = contentWith(drafts, { name, content: schedule }, changes)
+        const isAnew = !firesAlike(decodeDefinition(schedule.definition), decodeDefinition(content.definition))
+        const { version } = schedule
+        const changed = await storage.change({ ...keyOf(name, scope), version, content, isAnew })
+        if (changed === null) continue
+        onChange()
+        return toSchedule(changed)
+      }
+      throw new ConflictError(`Schedule "${name}" keeps changing. Try again.`, '')
+    },
+    async pause(name, options = {}) {
+      refuseUnknownOptions('pause()', options, { tenant: true, because: true })
+      return change({ ...keyOf(name, options), pausedBecause: options.because ?? 'by hand', isAnew: false })
+    },
+    async resume(name, scope = {}) {
+      const schedule = await find(storage, name, scope)
+      if (schedule.pausedBecause === null) return toSchedule(schedule)
+      return change({ ...keyOf(name, scope), pausedBecause: null, isAnew: true })
+    },
+    async remove(name, scope = {}) {
+      if (!(await storage.remove(keyOf(name, scope)))) throw noSchedule(name)
+    },
+  } satisfies Partial<ScheduleCommands>
+}
+
+function createReads({ durably: { drafts }, storage }: CommandParams) {
+  return {
+    async get(name, scope = {}) {
+      const found = await storage.get(keyOf(name, scope))
+      return found === null ? null : toSchedule(found.schedule)
+    },
+    async list(filter = {}) {
+      refuseUnknownOptions('list()', filter, FILTER)
+      const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+      return (await storage.list(Object.fromEntries(given))).map(toSchedule)
+    },
+    async preview(of, count, scope = {}) {
+      const nowMs = drafts.environment.clock.now()
+      if (typeof of !== 'string') return previewOf(of, nowMs, count)
+      return previewOfSchedule(await find(storage, of, scope), nowMs, count)
+    },
+    async explain(name, scope = {}) {
+      const found = await storage.get(keyOf(name, scope))
+      return found === null ? `There is no schedule "${name}". It may have been removed.` : explainSchedule(found)
+    },
+  } satisfies Partial<ScheduleCommands>
+}
+
+function createRuns({ durably, storage }: CommandParams) {
+  return {
+    async runNow(name, scope = {}) {
+      const run = runAt(durably.drafts, readSchedule(await find(storage, name, scope)), null)
+      await durably.storage.enqueue([run])
+      durably.drafts.announce([run])
+      return { id: run.id }
+    },
+    async backfill(name, options) {
+      refuseBadBackfill(options)
+      const { tenant } = options
+      return backfill(durably, await find(storage, name, { tenant }), options)
+    },
+  } satisfies Partial<ScheduleCommands>
+}
+
+const FILTER: OptionNames<ScheduleFilter> = { tenant: true, jobName: true, source: true, limit: true, after: true }
+
+async function find(storage: ScheduleStorage, name: string, scope: TenantOption): Promise<ScheduleRecord> {
+  const found = await storage.get(keyOf(name, scope))
+  if (found === null) throw noSchedule(name)
+  return found.schedule
+}
+
+function keyOf(name: string, { tenant = '' }: TenantOption): ScheduleKey {
+  return { tenant, name }
+}
+
+const LONGEST_NAME = 200
+
+export function refuseBadName(name: string): void {
+  if (typeof name === 'string' && name !== '' && name.length <= LONGEST_NAME) return
+  throw new InvalidOptionError(`A schedule needs a name of 1 to ${LONGEST_NAME} characters.`)
+}
+
+function noSchedule(name: string): NotFoundError {
+  return new NotFoundError(`There is no schedule "${name}".`)
+}
+
+function ofCode({ name, source }: ScheduleRecord): ConflictError {
+  return new ConflictError(
+    `Schedule "${name}" is defined by the code of "${source}". Change it there, or pause it.`,
+    '',
+  )
+}

@@ -1,0 +1,73 @@
+import { InvalidOptionError, type Durably } from '@coji/durably-core'
+import { refuseUnknownOptions } from '@coji/durably-core/extend'
+import { clusterOf } from './cluster-of'
+import { Duty } from './duty'
+import { createScheduleCommands, type ScheduleCommands } from './schedule-commands'
+import { contentOf, type ScheduleOptions } from './schedule-options'
+import { type DefinedSchedule, reconcile } from './reconcile'
+import { tick } from './tick'
+
+/** What `createScheduler` takes. */
+export interface SchedulerOptions {
+  /**
+   * Names the code whose schedules these are. What this code no longer defines is paused; schedules of other sources on the
+   * same database are left alone. Default `app`.
+   */
+  readonly source?: string | undefined
+  /** Milliseconds between two looks for what other processes have changed. Default 1000. */
+  readonly pollingInterval?: number | undefined
+}
+
+/** Schedules of an instance. They fire from `durably.start()` to `durably.stop()`, in one process at a time. */
+export interface Scheduler extends ScheduleCommands {
+  /** Part of the code: stored at the start, changed when the code changes, paused when it leaves the code. */
+  define<TInput>(name: string, options: ScheduleOptions<TInput>): void
+  /** Fires what has come, once, for serverless functions and tests; `fired` counts the new runs. */
+  tick(): Promise<{ readonly fired: number }>
+}
+
+/**
+ * Runs at instants: `cron`, `every` or `at`. Any number of processes may have one on the same database; each instant fires
+ * once.
+ *
+ * ```ts
+ * const schedules = createScheduler(durably)
+ * schedules.define('nightly', { job: report, payload: {}, cron: '0 2 * * *', zone: 'Asia/Tokyo' })
+ * ```
+ */
+export function createScheduler(durably: Durably, options: SchedulerOptions = {}): Scheduler {
+  refuseUnknownOptions('createScheduler()', options, { source: true, pollingInterval: true })
+  const { source = 'app', pollingInterval = 1000 } = options
+  if (!(pollingInterval > 0)) {
+    throw new InvalidOptionError(`pollingInterval must be more than 0 ms, not ${String(pollingInterval)}.`)
+  }
+  const cluster = clusterOf(durably, 'createScheduler()')
+  const defined = new Map<string, DefinedSchedule>()
+  let fired = 0
+  const duty: Duty = new Duty({
+    ...{ durably, cluster, name: 'schedules', everyMs: pollingInterval },
+    prepare: () => reconcile({ durably, storage: cluster.schedules, source, defined: [...defined.values()] }),
+    async work(lead) {
+      const result = await tick({ durably, cluster }, lead)
+      fired += result.fired
+      if (result.isLost) duty.forgetLead()
+      return result.nextInMs
+    },
+  })
+  durably.use({ name: 'schedules', whileStarted: () => duty.start() })
+  return {
+    ...createScheduleCommands({ durably, storage: cluster.schedules, onChange: () => duty.wake() }),
+    define(name, scheduleOptions) {
+      const { tenant = '' } = scheduleOptions
+      const key = JSON.stringify([tenant, name])
+      if (defined.has(key)) throw new InvalidOptionError(`Schedule "${name}" is defined twice. Give one another name.`)
+      defined.set(key, { tenant, name, content: contentOf(durably.drafts, name, scheduleOptions as ScheduleOptions) })
+      duty.unprepare()
+    },
+    async tick() {
+      const before = fired
+      await duty.workNow()
+      return { fired: fired - before }
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import { createDurably } from '@coji/durably-core'
+import { createKyselyStorage, type KyselyStorage } from '@coji/durably-storage-kysely'
+import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'
+import { postgres } from '@coji/durably-storage-kysely/postgres'
+import { sql } from 'kysely'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { LONG_PATIENCE_MS } from '../../../test/pace'
+import { createDatabase } from '../../../test/postgres'
+import { reportSuite } from '../../../test/report'
+import { scaled } from '../../../test/scale'
+import { createInbox, createScheduler } from '../src/index'
+
+const SCHEDULES = scaled({ quick: 1200, full: 100_000 })
+const MESSAGES = scaled({ quick: 600, full: 10_000 })
+const AT_ONCE = 1000
+
+interface Place {
+  readonly name: string
+  open(): Promise<{ readonly storage: KyselyStorage; close(): Promise<void> }>
+}
+
+const PLACES: readonly Place[] = [
+  {
+    name: 'better-sqlite3',
+    async open() {
+      const folder = mkdtempSync(join(tmpdir(), 'durably-many-'))
+      const storage = createKyselyStorage({ dialect: betterSqlite3(join(folder, 'test.db')) })
+      const remove = () => rmSync(folder, { recursive: true, force: true })
+      return { storage, close: () => storage.close().then(remove) }
+    },
+  },
+  {
+    name: 'postgres',
+    async open() {
+      const database = await createDatabase()
+      const storage = createKyselyStorage({ dialect: postgres({ connectionString: database.url }) })
+      return { storage, close: () => storage.close().then(() => database.drop()) }
+    },
+  },
+]
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const begun = performance.now()
+  await work()
+  return Math.round(performance.now() - begun)
+}
+
+describe.each(PLACES)('many, on $name', { timeout: LONG_PATIENCE_MS }, ({ name, open }) => {
+  it('schedules that are due in one minute fire once each', async () => {
+    const { storage, close } = await open()
+    await storage.migrate()
+    const durably = createDurably({ storage, logger: null })
+    const schedules = createScheduler(durably)
+    const { drafts } = durably
+    const run = drafts.draftEncoded('report', '{}')
+    for (let first = 0; first < SCHEDULES; first += AT_ONCE) {
+      await storage.cluster.schedules.create(
+        Array.from({ length: AT_ONCE }, (_, index) => {
+          const timing = { kind: 'cron', cron: `${(first + index) % 60} * * * *`, zone: 'Asia/Tokyo' }
+          const definition = { timing, start: null, end: null, missed: 'latest', jitterMs: 0, run }
+          const content = { jobName: 'report', payload: '{}', definition: JSON.stringify(definition) }
+          const own = { id: drafts.environment.createId(), tenant: '', name: `s${first + index}`, source: null }
+          return { ...own, ...content, overlap: 'allow' as const }
+        }),
+      )
+    }
+    const planned = await timed(() => schedules.tick())
+    // All of them have their instant within the last minute.
+    const isSqlite = name !== 'postgres'
+    const due = isSqlite
+      ? sql`strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-' || (abs(random()) % 60) || ' seconds')`
+      : sql`date_trunc('milliseconds', now()) - floor(random() * 60) * interval '1 second'`
+    await sql`update durably_schedules set due_at = ${due}`.execute(storage.db)
+    await sql`update durably_schedules set next_at = due_at`.execute(storage.db)
+    const fired = await timed(() => schedules.tick())
+    const total = Math.ceil(SCHEDULES / AT_ONCE) * AT_ONCE
+    reportSuite({
+      suite: 'schedules due in one minute',
+      on: name,
+      schedules: total,
+      plannedMs: planned,
+      firedMs: fired,
+    })
+    expect((await storage.counts({})).pending).toBe(total)
+    const rows = await sql<{ ids: number }>`select count(distinct schedule_id) as ids from durably_runs`.execute(
+      storage.db,
+    )
+    expect(Number(rows.rows[0]?.ids)).toBe(total)
+    expect(await schedules.tick()).toEqual({ fired: 0 })
+    await close()
+  })
+
+  it('messages are delivered once each', async () => {
+    const { storage, close } = await open()
+    await storage.migrate()
+    const durably = createDurably({ storage, logger: null })
+    const inbox = createInbox(durably)
+    await storage.cluster.inbox.subscribe(
+      ['a'],
+      [{ jobName: 'a', type: 'x', definition: '{"where":null,"gathering":null}' }],
+    )
+    const published = await timed(async () => {
+      for (let n = 0; n < MESSAGES; n += 100) {
+        await Promise.all(Array.from({ length: 100 }, (_, k) => durably.publish({ type: 'x', payload: n + k })))
+      }
+    })
+    const enqueued = await timed(async () => {
+      for (let n = 0; n < MESSAGES; n += 100) {
+        await Promise.all(Array.from({ length: 100 }, (_, k) => durably.trigger('b', n + k)))
+      }
+    })
+    const drained = await timed(() => inbox.drain())
+    const rate = (ms: number) => Math.round((MESSAGES / ms) * 1000)
+    const rates = { enqueued: rate(enqueued), published: rate(published), drained: rate(drained) }
+    reportSuite({ suite: 'messages a second', on: name, messages: MESSAGES, ...rates })
+    expect((await storage.counts({ jobNames: ['a'] })).pending).toBe(MESSAGES)
+    const payloads = (await durably.getRuns({ jobName: 'a' })).map(({ payload }) => payload)
+    expect(new Set(payloads).size).toBe(MESSAGES)
+    await close()
+  })
+})

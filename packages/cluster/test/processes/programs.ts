@@ -1,0 +1,42 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { build } from 'tsup'
+
+const OUT = fileURLToPath(new URL('../../node_modules/.cache/durably-programs', import.meta.url))
+
+/** Bundles the programs, so that plain Node can run them as processes of their own. */
+export async function buildPrograms(): Promise<void> {
+  await build({
+    entry: [fileURLToPath(new URL('./programs/*.ts', import.meta.url))],
+    outDir: OUT,
+    format: 'esm',
+    platform: 'node',
+    config: false,
+    silent: true,
+    dts: false,
+    noExternal: [/^@coji\/durably/, 'croner'],
+    external: ['better-sqlite3', 'kysely', 'pg'],
+    esbuildOptions: (options) => {
+      options.conditions = ['@coji/durably-source']
+    },
+  })
+}
+
+export function startProgram(name: string, args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [`${OUT}/${name}.js`, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
+}
+
+/** Resolves when the program has said something. */
+export async function spoken(child: ChildProcess): Promise<void> {
+  if (child.stdout === null) throw new Error('The program cannot be heard.')
+  await once(child.stdout, 'data')
+}
+
+export async function killed(child: ChildProcess): Promise<void> {
+  const gone = once(child, 'close')
+  child.kill('SIGKILL')
+  // One that sleeps has to wake for it.
+  child.kill('SIGCONT')
+  await gone
+}

@@ -1,0 +1,3 @@
+import { sharingProject } from '../../vitest.preset.ts'
+
+export default sharingProject('cluster')

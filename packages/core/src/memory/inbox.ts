@@ -1,0 +1,124 @@
+import { CapabilityMissingError } from '../base'
+import type {
+  Delivery,
+  DeliveryAnswer,
+  InboxStorage,
+  Lead,
+  MessageQuery,
+  MessageRecord,
+  NewMessage,
+  PublishAnswer,
+  Release,
+  WaitingMessages,
+} from '../port'
+import type { Operations } from './cluster'
+import { enqueueOne } from './enqueue'
+import { isBefore } from './in-order'
+import type { Memory } from './memory'
+
+export function createInbox(memory: Memory, { read, write }: Operations): InboxStorage {
+  const { messages, clock } = memory
+  return {
+    async publish(list, transaction) {
+      if (transaction !== undefined) throw new CapabilityMissingError('transaction', 'publish({ transaction })')
+      return write(() => list.map((message) => publish(memory, message)))
+    },
+    subscribe: (jobNames, subscriptions) =>
+      write(() => {
+        const others = messages.subscriptions.filter(({ jobName }) => !jobNames.includes(jobName))
+        messages.subscriptions = [...others, ...subscriptions]
+      }),
+    waiting: (limit) => read(() => waiting(memory, limit)),
+    deliver: (lead, deliveries) => write(() => deliveries.map((delivery) => deliver(memory, lead, delivery))),
+    ripe: (limit) => read(() => memory.gathered.ripe(limit, clock)),
+    release: (lead, releases) => write(() => releases.map((release) => settle(memory, lead, release))),
+    list: ({ limit, after, ...query }) =>
+      read(() => {
+        const found = messages.all().filter(matching(query))
+        const isAfter = ({ createdAt, id }: MessageRecord) =>
+          after === undefined || isBefore([after.createdAt, after.id], [createdAt, id])
+        return inOrder(found.filter(isAfter), ({ createdAt }) => createdAt).slice(0, limit)
+      }),
+    counts: ({ tenant }) =>
+      read(() => {
+        const all = messages.all().filter((each) => tenant === undefined || each.tenant === tenant)
+        const processed = all.filter(({ processedAt }) => processedAt !== null)
+        const unwanted = processed.filter(({ wanted }) => wanted === 0)
+        return { waiting: all.length - processed.length, processed: processed.length, unwanted: unwanted.length }
+      }),
+    replay: (query) =>
+      write(() => {
+        const found = messages.all().filter(matching({ ...query, isProcessed: true }))
+        for (const each of found) messages.put({ ...each, processedAt: null, wanted: 0, round: each.round + 1 })
+        return found.length
+      }),
+    purge: ({ olderThanMs, limit }) =>
+      write(() => {
+        const before = clock.in(-olderThanMs)
+        const isOld = ({ processedAt }: MessageRecord) => processedAt !== null && processedAt <= before
+        const old = messages.all().filter(isOld).slice(0, limit)
+        for (const each of old) messages.remove(each)
+        return old.length
+      }),
+  }
+}
+
+function publish({ messages, clock }: Memory, { start, ...message }: NewMessage): PublishAnswer {
+  const sentBefore = messages.find(message.id)
+  if (sentBefore !== undefined) return { message: sentBefore, created: true }
+  const holder = messages.findByKey(message)
+  if (holder !== undefined) return { message: holder, created: false }
+  const now = clock.now()
+  const asked = 'at' in start ? start.at : clock.in(start.afterMs)
+  const availableAt = isBefore([asked], [now]) ? now : asked
+  const record = { ...message, availableAt, createdAt: now, processedAt: null, wanted: 0, round: 0 }
+  return { message: messages.put(record), created: true }
+}
+
+function waiting({ messages, clock }: Memory, limit: number): WaitingMessages {
+  const now = clock.now()
+  const all = inOrder(messages.waiting(), ({ availableAt }) => availableAt)
+  const due = all.filter(({ availableAt }) => availableAt <= now).slice(0, limit)
+  const next = all.find(({ availableAt }) => availableAt > now)
+  const types = new Set(due.map(({ type }) => type))
+  return {
+    messages: due,
+    subscriptions: messages.subscriptions.filter(({ type }) => types.has(type)),
+    nextInMs: next === undefined ? null : clock.until(next.availableAt),
+  }
+}
+
+function deliver(memory: Memory, lead: Lead, delivery: Delivery): DeliveryAnswer {
+  const { messageId, round, wanted, runs, gathered } = delivery
+  const { messages, clock, leads } = memory
+  const before = messages.find(messageId)
+  const isAsRead = before !== undefined && before.processedAt === null && before.round === round
+  if (!isAsRead || !leads.isCurrent(lead)) return { kept: false, created: [] }
+  const created = runs.map((run) => enqueueOne(memory, run)).filter((answer) => answer.created)
+  for (const each of gathered) {
+    const { tenant, payload } = before
+    memory.gathered.add({ ...each, id: `${messageId} ${round} ${each.jobName}`, tenant, payload }, clock)
+  }
+  messages.put({ ...before, processedAt: clock.now(), wanted })
+  return { kept: true, created: created.map(({ entry }) => entry.record.id) }
+}
+
+function settle(memory: Memory, lead: Lead, release: Release): DeliveryAnswer {
+  if (!memory.leads.isCurrent(lead) || !memory.gathered.take(release)) return { kept: false, created: [] }
+  const created = release.run === null ? [] : [enqueueOne(memory, release.run)].filter((answer) => answer.created)
+  return { kept: true, created: created.map(({ entry }) => entry.record.id) }
+}
+
+function matching({ tenant, types, isProcessed, isUnwanted, from, before }: MessageQuery) {
+  return (message: MessageRecord): boolean =>
+    (tenant === undefined || message.tenant === tenant) &&
+    (types === undefined || types.includes(message.type)) &&
+    (isProcessed === undefined || (message.processedAt !== null) === isProcessed) &&
+    (isUnwanted === undefined || (message.processedAt !== null && message.wanted === 0) === isUnwanted) &&
+    (from === undefined || message.createdAt >= from) &&
+    (before === undefined || message.createdAt < before)
+}
+
+function inOrder(list: readonly MessageRecord[], by: (message: MessageRecord) => string): readonly MessageRecord[] {
+  return [...list].sort((a, b) => (isBefore([by(a), a.id], [by(b), b.id]) ? -1 : 1))
+}

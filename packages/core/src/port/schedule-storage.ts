@@ -1,0 +1,139 @@
+import type { Lead } from './cluster-storage'
+import type { Json } from '../base'
+import type { Instant } from './records'
+import type { NewRun } from './writes'
+
+/** What a schedule does while a run of it has not ended yet. */
+export type Overlap = 'allow' | 'skip' | 'queue' | 'cancel'
+
+/** What somebody decides of a schedule. A storage keeps `definition` and `payload` as they are and never reads them. */
+export interface ScheduleContent {
+  readonly jobName: string
+  readonly payload: Json | null
+  /** When it fires and how its runs are made. */
+  readonly definition: Json
+  readonly overlap: Overlap
+}
+
+/** A schedule on its way into the storage. */
+export interface NewSchedule extends ScheduleContent {
+  /** A ULID made by the caller: runs know their schedule by it. */
+  readonly id: string
+  readonly tenant: string
+  /** Unique within the tenant. */
+  readonly name: string
+  /** The code that defines it; `null` for one that was created by a call. */
+  readonly source: string | null
+}
+
+/** A schedule as a storage has it. */
+export interface ScheduleRecord extends NewSchedule {
+  readonly version: number
+  /** `null` for one that is not paused. */
+  readonly pausedBecause: string | null
+  /** Up to here every instant was dealt with; none of them fires again, whatever becomes of its run. */
+  readonly firedUntil: Instant
+  /** The next one; `null` until who has the lead has computed it, while it is paused, and when there is none. */
+  readonly nextAt: Instant | null
+  /** When who has the lead is to look at it; `null` while it is paused and when there is no next instant. */
+  readonly dueAt: Instant | null
+  /** How many instants have fired, and how many have not. */
+  readonly fired: number
+  readonly missed: number
+  readonly createdAt: Instant
+  readonly updatedAt: Instant
+  /** There is no next instant. */
+  readonly endedAt: Instant | null
+}
+
+/** A run of a schedule that has not ended. */
+export interface OpenRun {
+  readonly id: string
+  /** `null` for one that was started by hand. */
+  readonly scheduledFor: Instant | null
+}
+
+/** One that has to be looked at. */
+export interface DueSchedule {
+  readonly schedule: ScheduleRecord
+  /** Empty where `overlap` is `allow`: nobody asks. */
+  readonly openRuns: readonly OpenRun[]
+}
+
+/** What time has brought. */
+export interface DueSchedules {
+  /** By the clock of the storage: instants up to here have come. */
+  readonly now: Instant
+  /** The first `limit` by `dueAt`, then id. */
+  readonly schedules: readonly DueSchedule[]
+  /** Until the next one is due, when none of them is left out; `null` without one. */
+  readonly nextInMs: number | null
+}
+
+/** What has become of the instants of a schedule up to `firedUntil`. */
+export interface Firing {
+  readonly scheduleId: string
+  /** As it was read: one that has been changed, paused or fired since is left alone. */
+  readonly version: number
+  /** Each with this schedule as its `scheduleId`, and the instant as `scheduledFor`. */
+  readonly runs: readonly NewRun[]
+  readonly firedUntil: Instant
+  /** `null`: it has ended. */
+  readonly nextAt: Instant | null
+  /** How many of the instants have no run. */
+  readonly missed: number
+}
+
+/** `created`: ids of the runs that were not there yet. */
+export interface FiringAnswer {
+  readonly kept: boolean
+  readonly created: readonly string[]
+}
+
+/** A schedule by its name. */
+export interface ScheduleKey {
+  readonly tenant: string
+  readonly name: string
+}
+
+/** A change of a schedule by somebody other than time. */
+export interface ScheduleChange extends ScheduleKey {
+  /** As it was read; whatever it is without one. */
+  readonly version?: number
+  readonly content?: ScheduleContent
+  readonly source?: string | null
+  /** A reason pauses it, `null` has it go on. */
+  readonly pausedBecause?: string | null
+  /** What it did up to now counts no more: its next instant is the first one from now on. */
+  readonly isAnew: boolean
+}
+
+/** By tenant, then name. */
+export interface ScheduleQuery {
+  readonly tenant?: string
+  readonly source?: string
+  readonly jobName?: string
+  readonly limit?: number
+  /** The last one of the page before. */
+  readonly after?: ScheduleKey
+}
+
+/** Schedules: they create runs at instants, each of them once. */
+export interface ScheduleStorage {
+  /** One answer a schedule, in order: whether its name was free. It is due at once, to have its first instant computed. */
+  create(
+    schedules: readonly NewSchedule[],
+  ): Promise<readonly { readonly schedule: ScheduleRecord; readonly created: boolean }[]>
+  /** `null` when there is none of this name, or not in this version. */
+  change(change: ScheduleChange): Promise<ScheduleRecord | null>
+  /** Its runs stay. */
+  remove(key: ScheduleKey): Promise<boolean>
+  get(key: ScheduleKey): Promise<DueSchedule | null>
+  list(query: ScheduleQuery): Promise<readonly ScheduleRecord[]>
+  due(limit: number): Promise<DueSchedules>
+  /**
+   * Creates the runs and moves the schedules on, in one write; one answer a firing, in order. Nothing happens without the
+   * lead. A run of a schedule and an instant is there once, whoever creates it.
+   */
+  fire(lead: Lead, firings: readonly Firing[]): Promise<readonly FiringAnswer[]>
+}
