@@ -61,6 +61,16 @@ const FIXTURES: readonly Fixture[] = [
   ...allowed(`${CORE}/queue`, '../engine', '../instance', './task'),
   ...forbidden(`${CORE}/queue`, '../index', '../memory/memory-storage', 'node:fs'),
   ...allowed(SQL, '@coji/durably-core', '@coji/durably-core/storage', 'kysely', './fences'),
+  ...allowed(`${SQL}/write`, './commit', '../statement', '../connection', 'kysely', '@coji/durably-core/storage'),
+  ...forbidden(
+    `${SQL}/write`,
+    '../cluster',
+    '../drivers/libsql',
+    '../statement/rows',
+    '../kysely-storage',
+    'better-sqlite3',
+  ),
+  ...forbidden(`${SQL}/dialect`, '../statement', '@coji/durably-core/testing'),
   ...allowed(
     `${SQL}/drivers`,
     '@libsql/client',

@@ -1,29 +1,26 @@
-export type { DurabilityReport } from './durability'
+export type { DurabilityReport, SqlTransaction } from './connection'
 export type {
   DialectHooks,
   Durability,
-  DurablyDialect,
-  NotificationListener,
-  Notifications,
-  Rows,
-  Sender,
-} from './drivers/hooks'
-export type { SqlTransaction } from './given-transaction'
-export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
-export type {
   DurablyDatabase,
+  DurablyDialect,
   GatheredTable,
   InboxTable,
   JobStartsTable,
   LeadersTable,
   LogsTable,
+  NotificationListener,
+  Notifications,
   PausedJobsTable,
+  Rows,
   RunEventsTable,
   RunLabelsTable,
   RunsTable,
   SchedulesTable,
   SchemaVersionsTable,
+  Sender,
   SignalsTable,
   StepsTable,
   SubscriptionsTable,
-} from './tables'
+} from './dialect'
+export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'

@@ -13,37 +13,34 @@ import type {
   WatchStorage,
 } from '@coji/durably-core/storage'
 import { CompiledQuery, type Dialect, Kysely, sql, type Transaction } from 'kysely'
-import { type Claims, createClaim } from './claim'
+import {
+  type Claims,
+  createClaim,
+  createCommand,
+  createCommit,
+  createEnqueue,
+  createFork,
+  createLimits,
+  createPurge,
+  createRecover,
+  createRenew,
+  createSignals,
+  createsRuns,
+  createTransactions,
+  type Fork,
+  keepOpenOn,
+  type Limits,
+  withPlainEnds,
+} from './write'
 import { createCluster } from './cluster'
-import { createCommand } from './commands'
-import { createCommit } from './commit'
-import { createsRuns } from './commit-children'
-import { dialectOf } from './dialect-of'
-import { type DurabilityReport, reportDurability } from './durability'
+import { type DialectHooks, dialectOf, type Durability, type DurablyDatabase, hooksOf, tableRefs } from './dialect'
+import { type DurabilityReport, Executor, gated, reportDurability } from './connection'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
-import { type DialectHooks, type Durability, hooksOf } from './drivers/hooks'
-import { createEnqueue } from './enqueue'
-import { createEvents } from './events'
-import { Executor } from './executor'
-import { FENCES, type Fences } from './fences'
+import { createEvents, createLogs, createReads } from './read'
+import { FENCES, type Fences, type SqlContext } from './statement'
 import { requireOptions } from './given-database'
-import { gated } from './gated-driver'
-import { createFork, type Fork } from './fork'
-import { channelOf, HintRelay, notifyDue } from './hints'
-import { createLimits, type Limits } from './limits'
-import { createLogs } from './logs'
-import { migrate } from './migrate'
-import { withPlainEnds } from './plain-ends'
-import { createReads } from './reads'
-import { createRecover } from './recover'
-import { createPurge } from './remove'
-import { createRenew } from './renew'
-import { SchemaGate } from './schema-gate'
-import { createSignals } from './signals'
-import type { SqlContext } from './statement'
-import { type DurablyDatabase, tableRefs } from './tables'
-import { createTransactions, keepOpenOn } from './transaction'
-import { Watchers } from './watch'
+import { channelOf, HintRelay, notifyDue, Watchers } from './watch'
+import { migrate, SchemaGate } from './schema'
 
 /** Where the runs are kept. */
 export type KyselyStorageOptions<DB = DurablyDatabase> = {

@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
-import { FENCES } from '../src/fences'
+import { FENCES } from '../src/statement/fences'
 import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
 import { claim, claimWithin, COMPLETE, leaseOf, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
 

@@ -1,4 +1,4 @@
-import { FENCES, type Fences } from '../src/fences'
+import { FENCES, type Fences } from '../src/statement/fences'
 import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
 import type { OpenDatabase } from './databases'
 

@@ -1,6 +1,6 @@
 import { StorageError } from '@coji/durably-core/storage'
 import { describe, expect, it } from 'vitest'
-import { isTrouble, toStorageError } from '../src/driver-errors'
+import { isTrouble, toStorageError } from '../src/connection/driver-errors'
 
 const error = (message: string, code?: string, cause?: Error) => Object.assign(new Error(message, { cause }), { code })
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { libsql } from '../src/drivers/libsql'
-import { COMPLETE, claim, newCommit, newRun, newStep } from './builders'
+import { claim, COMPLETE, newCommit, newRun, newStep } from './builders'
 import { tempFile } from './databases'
 
 let temp: ReturnType<typeof tempFile>

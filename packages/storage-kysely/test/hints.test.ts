@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import type { Notifications } from '../src/drivers/hooks'
-import { HintRelay } from '../src/hints'
-import { Watchers } from '../src/watch'
+import type { Notifications } from '../src/dialect/hooks'
+import { HintRelay } from '../src/watch/hints'
+import { Watchers } from '../src/watch/watch'
 
 const SECOND_MS = 1000
 const MOST_A_SECOND = 21

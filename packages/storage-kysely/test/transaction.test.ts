@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { leaseOf, newCommit, newRun, newStep, startRun } from './builders'
 import { libsql } from '../src/drivers/libsql'
-import { DATABASES, isFile, startDatabases, tempFile, type OpenDatabase } from './databases'
+import { DATABASES, isFile, type OpenDatabase, startDatabases, tempFile } from './databases'
 import { serveHrana } from './hrana-server'
 
 interface AppDatabase {

@@ -10,8 +10,8 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { ConnectionLock } from '../connection-lock'
-import type { DialectHooks, DurablyDialect, Durability, Rows } from './hooks'
+import { ConnectionLock } from '../connection'
+import type { DialectHooks, Durability, DurablyDialect, Rows } from '../dialect'
 import { assertSynchronous, assertWal, command, connectionPragmas } from './pragmas'
 
 /** A file, or an open database. */

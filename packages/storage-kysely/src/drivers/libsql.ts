@@ -10,8 +10,8 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { ConnectionLock } from '../connection-lock'
-import type { DialectHooks, DurablyDialect, Durability, Rows } from './hooks'
+import { ConnectionLock } from '../connection'
+import type { DialectHooks, Durability, DurablyDialect, Rows } from '../dialect'
 import { assertSynchronous, assertWal, connectionPragmas } from './pragmas'
 
 /** A local file, a server, or an open client. */

@@ -1,4 +1,4 @@
-import { connectionHeld } from '../connection-lock'
+import { connectionHeld } from '../connection'
 
 /** A number of places. Who finds none waits in line. */
 export class Places {

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { NotificationListener } from './hooks'
+import type { NotificationListener } from '../dialect'
 import { keepAwake } from './keep-awake'
 
 interface PostgresListenerParams {

@@ -9,7 +9,7 @@ import {
   PostgresQueryCompiler,
 } from 'kysely'
 import pg from 'pg'
-import type { DialectHooks, DurablyDialect, Rows, Sender } from './hooks'
+import type { DialectHooks, DurablyDialect, Rows, Sender } from '../dialect'
 import { PostgresListener } from './postgres-listener'
 import { SMALLEST_POOL } from './caller-places'
 import { PostgresPool, QUERY_TIMEOUT_MS } from './postgres-pool'

@@ -1,6 +1,6 @@
 import { StorageError } from '@coji/durably-core/storage'
 import { CompiledQuery } from 'kysely'
-import type { Durability } from './hooks'
+import type { Durability } from '../dialect'
 
 /** The settings of one connection; `journal_mode = WAL` belongs to the file and is asserted by each driver. */
 export function connectionPragmas(durability: Durability): readonly string[] {

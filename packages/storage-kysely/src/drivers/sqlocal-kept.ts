@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import type { SQLocalKysely } from 'sqlocal/kysely'
 import { opfsPath } from './opfs-path'
 import { obstacleToOpfs, whyNotKept } from './opfs-trouble'
-import { innerOf } from '../gated-driver'
+import { innerOf } from '../connection'
 
 /** Slow lines take their time for the worker and a megabyte of SQLite; SQLite itself waits 5 s for a held file. */
 const OPENING_MS = 60_000

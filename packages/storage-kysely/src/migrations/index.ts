@@ -21,3 +21,5 @@ export const MIGRATIONS: readonly Migration[] = [
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
+
+export { COLUMN_TYPES, type Migration } from './migration'

@@ -1,6 +1,5 @@
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
-import type { SqlDialect } from '../dialect'
-import type { TableName } from '../tables'
+import type { SqlDialect, TableName } from '../dialect'
 
 export interface MigrationContext {
   readonly schema: Kysely<unknown>['schema']

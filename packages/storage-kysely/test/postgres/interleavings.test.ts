@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sql } from 'kysely'
-import { FENCES } from '../../src/fences'
+import { FENCES } from '../../src/statement/fences'
 import { scaled } from '../../../../test/scale'
 import { OPERATIONS } from './operations'
 import { type Case, casesOf, openStage, type Stage } from './stage'

@@ -4,7 +4,7 @@ import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import type { KyselyStorage } from '../../src'
 import { claimWithin, COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL } from '../builders'
-import { type ExplainBench, type Explained, explainBench } from './explain'
+import { type ExplainBench, explainBench, type Explained } from './explain'
 
 const FINISHED = scaled({ quick: 100_000, full: 1_000_000 })
 const WAITING = 20_000

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { createKyselyStorageWith, type KyselyStorage } from '../../src/kysely-storage'
-import { FENCES, type Fences } from '../../src/fences'
+import { FENCES, type Fences } from '../../src/statement/fences'
 import { postgres } from '../../src/drivers/postgres'
 
 interface SessionParams {

@@ -1,7 +1,7 @@
 import { createDatabase } from '../../../../test/postgres'
 import { createKyselyStorage } from '../../src'
 import { postgres } from '../../src/drivers/postgres'
-import type { Fences } from '../../src/fences'
+import type { Fences } from '../../src/statement/fences'
 import { recordWrites, takeWrites, wrongIn } from './accepted-writes'
 import { type Answers, wrongAnswers } from './answers'
 import { OF_HOLDER, operationOf, turnsOf, type World } from './operations'

@@ -1,0 +1,1 @@
+export { createCluster } from './cluster'

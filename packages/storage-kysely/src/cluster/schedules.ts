@@ -1,0 +1,210 @@
+import type {
+  DueSchedule,
+  DueSchedules,
+  NewSchedule,
+  OpenRun,
+  ScheduleChange,
+  ScheduleKey,
+  ScheduleQuery,
+  ScheduleRecord,
+} from '@coji/durably-core/storage'
+import { sql } from 'kysely'
+import { msUntil, type Reader } from '../read'
+import {
+  and,
+  assignments,
+  compileQuery,
+  list,
+  namesOf,
+  type Row,
+  rowsOf,
+  type Sql,
+  type SqlContext,
+  statement,
+  type StatementTarget,
+  toSchedule,
+  valueOf,
+  type WriteTarget,
+} from '../statement'
+import type { SqlType } from '../dialect'
+
+export type Schedules = ReturnType<typeof createSchedules>
+
+/** What is not done by time. */
+export function createSchedules(context: SqlContext) {
+  const { tables } = context
+  const create = createStatement(context)
+  const named = namedStatement(context)
+  const remove = statement<'tenant' | 'name'>(
+    context,
+    (p) => sql`delete from ${tables.schedules} where tenant = ${p('tenant')} and name = ${p('name')} returning id`,
+  )
+  return {
+    async create(target: StatementTarget, schedules: readonly NewSchedule[]) {
+      const [, rows = []] = await target.write([
+        create.bind({ schedules: JSON.stringify(schedules) }),
+        named.bind({ schedules: JSON.stringify(schedules) }),
+      ])
+      const holders = new Map(rows.map((row) => [keyOf(toSchedule(row)), toSchedule(row)]))
+      return schedules.map((wanted) => {
+        const schedule = holders.get(keyOf(wanted)) as ScheduleRecord
+        return { schedule, created: schedule.id === wanted.id }
+      })
+    },
+    async change(target: WriteTarget, change: ScheduleChange): Promise<ScheduleRecord | null> {
+      const [rows = []] = await target.write([changeOf(context, change)])
+      return rows[0] === undefined ? null : toSchedule(rows[0])
+    },
+    async remove(target: WriteTarget, { tenant, name }: ScheduleKey): Promise<boolean> {
+      const [rows = []] = await target.write([remove.bind({ tenant, name })])
+      return rows.length > 0
+    },
+    ...createReads(context),
+  }
+}
+
+function createStatement(context: SqlContext) {
+  const { tables, dialect } = context
+  return statement<'schedules'>(context, (p) => {
+    const value = valueOf(context, 't')
+    const columns = {
+      id: value('id'),
+      tenant: value('tenant'),
+      name: value('name'),
+      source: value('source'),
+      job_name: value('jobName'),
+      payload: value('payload'),
+      definition: value('definition'),
+      overlap: value('overlap'),
+      fired_until: dialect.now,
+      due_at: dialect.now,
+      created_at: dialect.now,
+      updated_at: dialect.now,
+    }
+    const names = ['id', 'tenant', 'name', 'source', 'jobName', 'payload', 'definition', 'overlap'] as const
+    return sql`insert into ${tables.schedules} (${namesOf(columns)}) select ${list(...Object.values(columns))}
+      from ${rowsOf(context, p('schedules'), names)} where true on conflict do nothing`
+  })
+}
+
+/** Those that have the names of a list. */
+function namedStatement(context: SqlContext) {
+  const { tables, dialect } = context
+  return statement<'schedules'>(context, (p) => {
+    const wanted = rowsOf(context, p('schedules'), ['tenant', 'name'])
+    return sql`select ${dialect.columns('schedules', 's')} from ${wanted}
+      join ${tables.schedules} as s on s.tenant = t.tenant and s.name = t.name`
+  })
+}
+
+function changeOf(context: SqlContext, { tenant, name, version, content, ...change }: ScheduleChange) {
+  const { tables, dialect } = context
+  const value = (given: string | number | null, type: SqlType = 'text') => dialect.parameter(sql`${given}`, type)
+  const { source, pausedBecause, isAnew } = change
+  const isPaused = pausedBecause === undefined ? sql`paused_because is not null` : pausedBecause === null ? NO : YES
+  const sets = {
+    ...(content !== undefined && {
+      job_name: value(content.jobName),
+      payload: value(content.payload, 'json'),
+      definition: value(content.definition, 'json'),
+      overlap: value(content.overlap),
+    }),
+    ...(source !== undefined && { source: value(source) }),
+    ...(pausedBecause !== undefined && { paused_because: value(pausedBecause) }),
+    ...(isAnew && { fired_until: dialect.now, next_at: sql`null`, ended_at: sql`null` }),
+    due_at: sql`case when ${isPaused} then null else ${isAnew ? dialect.now : sql`due_at`} end`,
+    version: sql`version + 1`,
+    updated_at: dialect.now,
+  }
+  const target = and(
+    sql`tenant = ${value(tenant)}`,
+    sql`name = ${value(name)}`,
+    ...(version === undefined ? [] : [sql`version = ${value(version, 'integer')}`]),
+  )
+  return compileQuery(
+    context,
+    sql`update ${tables.schedules} set ${assignments(sets)} where ${target} returning ${dialect.columns('schedules')}`,
+  )
+}
+
+const YES = sql`1 = 1`
+const NO = sql`1 = 0`
+
+function createReads(context: SqlContext) {
+  const { tables, dialect } = context
+  const now = dialect.read(dialect.now, 'instant')
+  const withOpenRuns = sql`${dialect.columns('schedules', 's')}, ${openRunsOf(context)} as open_runs`
+  const get = statement<'tenant' | 'name'>(
+    context,
+    (p) =>
+      sql`select ${withOpenRuns} from ${tables.schedules} as s where s.tenant = ${p('tenant')} and s.name = ${p('name')}`,
+  )
+  const look = statement<never>(context, () => {
+    const first = (condition: Sql) =>
+      sql`(select ${dialect.read(sql`min(s.due_at)`, 'instant')} from ${tables.schedules} as s where ${condition})`
+    return sql`select ${now} as now, ${first(sql`s.due_at <= ${dialect.now}`)} as due_at,
+      ${first(sql`s.due_at > ${dialect.now}`)} as next_at`
+  })
+  const due = statement<'limit'>(
+    context,
+    (p) => sql`select ${withOpenRuns}, ${now} as now from ${tables.schedules} as s where s.due_at <= ${dialect.now}
+      order by s.due_at, s.id limit ${p('limit')}`,
+  )
+  return {
+    async get(reader: Reader, { tenant, name }: ScheduleKey): Promise<DueSchedule | null> {
+      const [row] = await reader.read(get.bind({ tenant, name }))
+      return row === undefined ? null : toDue(row)
+    },
+    async list(reader: Reader, query: ScheduleQuery): Promise<readonly ScheduleRecord[]> {
+      return (await reader.read(listOf(context, query))).map(toSchedule)
+    },
+    /** While nothing is due it is one look at an index. */
+    async due(reader: Reader, limit: number): Promise<DueSchedules> {
+      const [seen = {}] = await reader.read(look.bind({}))
+      const rows = seen['due_at'] === null ? [] : await reader.read(due.bind({ limit }))
+      return {
+        now: String(rows[0]?.['now'] ?? seen['now']),
+        schedules: rows.map(toDue),
+        nextInMs: msUntil(seen['next_at'], seen['now']),
+      }
+    },
+  }
+}
+
+function listOf(context: SqlContext, { tenant, source, jobName, limit, after }: ScheduleQuery) {
+  const { tables, dialect } = context
+  const value = (given: string | number, type: SqlType = 'text') => dialect.parameter(sql`${given}`, type)
+  const conditions = [
+    ...(tenant === undefined ? [] : [sql`tenant = ${value(tenant)}`]),
+    ...(source === undefined ? [] : [sql`source = ${value(source)}`]),
+    ...(jobName === undefined ? [] : [sql`job_name = ${value(jobName)}`]),
+    ...(after === undefined ? [] : [sql`(tenant, name) > (${value(after.tenant)}, ${value(after.name)})`]),
+  ]
+  const where = conditions.length === 0 ? sql`` : sql`where ${and(...conditions)}`
+  const end = limit === undefined ? sql`` : sql`limit ${value(limit, 'integer')}`
+  return compileQuery(
+    context,
+    sql`select ${dialect.columns('schedules')} from ${tables.schedules} ${where} order by tenant, name ${end}`,
+  )
+}
+
+/** Each as its id and its instant. */
+function openRunsOf({ tables, dialect }: SqlContext): Sql {
+  const run = sql`r.id || ' ' || coalesce(${dialect.read(sql`r.scheduled_for`, 'instant')}, '')`
+  return sql`case when s.overlap = 'allow' then null else (select ${dialect.arrayOf(run)} from ${tables.runs} as r
+    where r.schedule_id = s.id and r.schedule_id is not null and r.finished_at is null) end`
+}
+
+function toDue(row: Row): DueSchedule {
+  const open = JSON.parse((row['open_runs'] as string | null) ?? '[]') as readonly string[]
+  return { schedule: toSchedule(row), openRuns: open.map(toOpenRun) }
+}
+
+function toOpenRun(text: string): OpenRun {
+  const [id = '', scheduledFor = ''] = text.split(' ')
+  return { id, scheduledFor: scheduledFor === '' ? null : scheduledFor }
+}
+
+function keyOf({ tenant, name }: ScheduleKey): string {
+  return JSON.stringify([tenant, name])
+}

@@ -1,0 +1,7 @@
+export { connectionHeld, ConnectionLock } from './connection-lock'
+export { isConstraintError, isForbidden, isMissingTable, noteOfConnecting } from './driver-errors'
+export { type DurabilityReport, reportDurability } from './durability'
+export { Executor } from './executor'
+export { gated, innerOf } from './gated-driver'
+export { type GivenTransaction, givenTransaction, ofKysely, type SqlTransaction } from './given-transaction'
+export { pause } from './pause'

@@ -1,0 +1,2 @@
+export { migrate } from './migrate'
+export { SchemaGate } from './schema-gate'

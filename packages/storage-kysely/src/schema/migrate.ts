@@ -1,0 +1,107 @@
+import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core/storage'
+import { CompiledQuery, sql } from 'kysely'
+import { type Executor, isConstraintError, isMissingTable } from '../connection'
+import { channelOf } from '../watch'
+import { COLUMN_TYPES, type Migration, MIGRATIONS, SCHEMA_VERSION } from '../migrations'
+import { FIRM, type Ground, surveyGround } from './postgres-ground'
+import type { Reader } from '../read'
+import { compileQuery, type SqlContext } from '../statement'
+
+interface SchemaState {
+  /** 0 without tables. */
+  readonly version: number
+  readonly minReader: number
+}
+
+/** More than the number of processes that can be one migration ahead of this one. */
+const MAX_ROUNDS = MIGRATIONS.length + 10
+
+/** `create table if not exists` is not safe to run twice at a time on Postgres. The lock ends with the transaction. */
+const MIGRATION_LOCK = CompiledQuery.raw("select pg_advisory_xact_lock(hashtext('durably'), 0)")
+
+/**
+ * Brings the tables up to date. Each migration is one atomic list that starts by taking its version number, which is a
+ * primary key: of any number of processes one applies it, the others see that it is there.
+ */
+export async function migrate(context: SqlContext, executor: Executor): Promise<void> {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const state = await readState(context, executor)
+    if (state.minReader > SCHEMA_VERSION) throw new SchemaTooNewError(state.minReader, SCHEMA_VERSION)
+    const next = MIGRATIONS.find((migration) => migration.version > state.version)
+    if (next === undefined) return
+    const ground = state.version === 0 ? await surveyGround(context, executor) : FIRM
+    try {
+      await executor.write(statementsOf(next, context, ground))
+    } catch (error) {
+      const now = await readState(context, executor)
+      if (now.version < next.version) throw ground.explain(error) ?? describe(error, next)
+    }
+  }
+  throw new MigrationError('The tables keep changing while they are migrated.')
+}
+
+/** Throws unless this code can work with the tables as they are. */
+export async function checkSchema(context: SqlContext, reader: Reader): Promise<void> {
+  const { version, minReader } = await readState(context, reader)
+  if (minReader > SCHEMA_VERSION) throw new SchemaTooNewError(minReader, SCHEMA_VERSION)
+  if (version < SCHEMA_VERSION) throw new NotMigratedError(version, SCHEMA_VERSION)
+}
+
+async function readState({ db, tables, prefix }: SqlContext, reader: Reader): Promise<SchemaState> {
+  const table = `${prefix}schema_versions`
+  const query =
+    sql`select max(version) as version, max(min_reader) as min_reader from ${tables.schema_versions}`.compile(db)
+  try {
+    const [row] = await reader.read(query)
+    return { version: Number(row?.['version'] ?? 0), minReader: Number(row?.['min_reader'] ?? 0) }
+  } catch (error) {
+    if (error instanceof NotMigratedError || isMissingTable(error)) return { version: 0, minReader: 0 }
+    if (error instanceof Error && /no such column|column .* does not exist/i.test(error.message)) {
+      throw new MigrationError(
+        `There is a table ${table} that is not durably's. Choose another tablePrefix, or rename that table.`,
+        { cause: error },
+      )
+    }
+    throw error
+  }
+}
+
+function statementsOf(migration: Migration, context: SqlContext, ground: Ground): CompiledQuery[] {
+  const { db, dialect, prefix, tables } = context
+  const types = COLUMN_TYPES[dialect.name]
+  const schema = context.schema === null ? db.schema : db.schema.withSchema(context.schema)
+  const createVersions = schema
+    .createTable(`${prefix}schema_versions`)
+    .ifNotExists()
+    .addColumn('version', 'integer', (column) => column.primaryKey().notNull())
+    .addColumn('applied_at', types.instant, (column) => column.notNull())
+    .addColumn('min_reader', 'integer', (column) => column.notNull())
+    .modifyEnd(sql.raw(dialect.name === 'sqlite' ? 'strict' : ''))
+  const take = sql`insert into ${tables.schema_versions} (version, applied_at, min_reader)
+    values (${migration.version}, ${dialect.now}, ${migration.minReader})`
+  const name = (table: string) => prefix + table
+  const written = (table: string) =>
+    (context.schema === null ? sql.id(name(table)) : sql.id(context.schema, name(table))).compile(db).sql
+  const channel = channelOf(prefix)
+  const build = migration.build({ schema, name, written, dialect: dialect.name, types, channel })
+  return [
+    ...(dialect.name === 'postgres' ? [MIGRATION_LOCK] : []),
+    ...ground.statements,
+    CompiledQuery.raw(createVersions.compile().sql),
+    compileQuery(context, take),
+    ...build.map((builder) => CompiledQuery.raw(builder.compile().sql)),
+  ]
+}
+
+function describe(error: unknown, migration: Migration): unknown {
+  const message = error instanceof Error ? error.message : String(error)
+  const [, table] = /(?:table|index|relation|function) "?([^\s"]+)"? already exists/i.exec(message) ?? []
+  if (table !== undefined) {
+    return new MigrationError(
+      `There is a ${table} already that is not durably's. Choose another tablePrefix, or rename it.`,
+      { cause: error },
+    )
+  }
+  if (!isConstraintError(error)) return error
+  return new MigrationError(`Migration ${migration.version} failed: ${message}`, { cause: error })
+}

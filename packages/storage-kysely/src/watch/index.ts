@@ -1,0 +1,2 @@
+export { channelOf, HintRelay, notifyDue } from './hints'
+export { Watchers } from './watch'

@@ -1,0 +1,89 @@
+import { sql } from 'kysely'
+import { removeStatements } from './remove'
+import { and, type ParameterName, runColumns, type Sql, type SqlContext, type Statement, statement } from '../statement'
+import { type EventStatement, eventStatement, wakeParentsStatement } from './run-events'
+
+export type TargetName = 'runId' | 'tenant'
+export type ChangeName = 'eventCount' | 'waitingFor' | 'error' | 'errorDetail'
+type Parameter<TName extends ParameterName> = (name: TName) => Sql
+
+/** A guarded change of one run, and the events that go with it. */
+export interface Change {
+  readonly event: EventStatement<TargetName>
+  readonly update: Statement<TargetName | ChangeName>
+}
+
+export function commandStatements(context: SqlContext) {
+  const { tables, dialect, fences } = context
+  const target = (p: Parameter<TargetName>): Sql =>
+    and(sql`r.id = ${p('runId')}`, fences['command.tenant'](p('tenant')))
+  const guardOf =
+    (...conditions: readonly Sql[]) =>
+    (p: Parameter<TargetName>): Sql =>
+      and(target(p), ...conditions)
+  const guards = {
+    requestCancel: guardOf(fences['requestCancel.status']()),
+    cancel: guardOf(fences['cancel.status']()),
+    retry: guardOf(fences['retry.status']()),
+    park: guardOf(fences['park.status']()),
+    unpark: guardOf(fences['unpark.parked'](dialect)),
+    failParked: guardOf(fences['failParked.parked'](dialect)),
+    remove: guardOf(fences['remove.status']()),
+  }
+  return {
+    requestCancel: change(context, guards.requestCancel, () => flagged(context)),
+    cancel: change(
+      context,
+      guards.cancel,
+      () => sql`${flagged(context)}, ${ended(context, 'cancelled')}, output = null`,
+    ),
+    wakeParentsOfCancelled: wakeParentsStatement<TargetName>(context, guards.cancel),
+    retry: change(context, guards.retry, () => RETRIED),
+    dropWaits: statement<TargetName>(
+      context,
+      (p) => sql`delete from ${tables.steps} where run_id = ${p('runId')} and status = 'waiting'
+        and exists (select 1 from ${tables.runs} as r where ${guards.retry(p)})`,
+    ),
+    park: change(context, guards.park, (p) => sql`available_at = null, waiting_for = ${p('waitingFor')}`),
+    unpark: change(context, guards.unpark, () => sql`available_at = r.created_at, waiting_for = null`),
+    failParked: change(
+      context,
+      guards.failParked,
+      (p) => sql`${ended(context, 'failed')}, error = ${p('error')}, error_detail = ${p('errorDetail')}`,
+    ),
+    wakeParentsOfFailed: wakeParentsStatement<TargetName>(context, guards.failParked),
+    remove: removeStatements<TargetName>(context, guards.remove),
+  }
+}
+
+function change(
+  context: SqlContext,
+  guard: (p: Parameter<TargetName>) => Sql,
+  sets: (p: Parameter<ChangeName>) => Sql,
+): Change {
+  const { tables, dialect } = context
+  return {
+    event: eventStatement<TargetName>(context, guard),
+    update: statement<TargetName | ChangeName>(
+      context,
+      (p) => sql`update ${tables.runs} as r set version = r.version + 1, updated_at = ${dialect.now},
+        last_event_sequence = r.last_event_sequence + ${p('eventCount')}, ${sets(p)}
+        where ${guard(p)} returning ${runColumns(context)}`,
+    ),
+  }
+}
+
+function flagged({ dialect }: SqlContext): Sql {
+  return sql`cancel_requested_at = coalesce(r.cancel_requested_at, ${dialect.now})`
+}
+
+function ended({ dialect }: SqlContext, status: 'cancelled' | 'failed'): Sql {
+  return sql`status = ${sql.lit(status)}, finished_at = ${dialect.now}, waiting_for = null, concurrency_slot = null,
+    owner_id = null, lease_until = null`
+}
+
+/** What a retry by hand begins anew; completed steps and unread signals stay. */
+const RETRIED = sql`status = 'pending', attempt = r.attempt + 1, attempt_base = r.attempt, crash_count = 0,
+  lease_epoch = r.lease_epoch + 1, claim_token = null, owner_id = null, lease_until = null, concurrency_slot = null,
+  available_at = r.created_at, waiting_for = null, output = null, error = null, error_detail = null,
+  cancel_requested_at = null, deadline_at = null, started_at = null, finished_at = null`
