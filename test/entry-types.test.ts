@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { ROOT } from './root'
 import { scaled } from './scale'
 
-const PACKAGES = ['core', 'storage-kysely', 'plugins', 'server', 'durably'] as const
+const PACKAGES = ['core', 'storage-kysely', 'plugins', 'server', 'cluster', 'durably'] as const
 
 /** What somebody has installed who uses an entry of this name; of `@types` what the driver itself asks for. */
 const DRIVERS: Readonly<Record<string, readonly string[]>> = {
@@ -17,7 +17,7 @@ const DRIVERS: Readonly<Record<string, readonly string[]>> = {
 }
 /** The declarations for CJS are those for ESM in another file. */
 const FORMATS = ['mts', 'cts'].slice(0, scaled({ quick: 1, full: 2 }))
-const WITHOUT_KYSELY = ['core', 'plugins']
+const WITHOUT_KYSELY = ['core', 'plugins', 'cluster']
 
 interface Entry {
   readonly package: (typeof PACKAGES)[number]

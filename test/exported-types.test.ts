@@ -4,7 +4,7 @@ import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
 import { ROOT } from './root'
 
-const PACKAGES = ['core', 'storage-kysely', 'plugins', 'server', 'durably', 'react', 'dashboard'] as const
+const PACKAGES = ['core', 'storage-kysely', 'plugins', 'server', 'cluster', 'durably', 'react', 'dashboard'] as const
 type Package = (typeof PACKAGES)[number]
 
 /** Who has installed the umbrella can import from it alone. */

@@ -133,6 +133,7 @@ export type {
 export type {
   BatchTriggerInput,
   CountFilter,
+  DraftOptions,
   EventStream,
   ForkOptions,
   JobHandle,
@@ -145,6 +146,8 @@ export type {
   Publishing,
   PurgeOptions,
   RunCommands,
+  RunDraft,
+  RunDrafts,
   RunFilter,
   RunForks,
   RunOutput,

@@ -1,5 +1,5 @@
 import { decodeValue, type Environment, InvalidOptionError, type Json } from '../base'
-import { type Engine, jobOf, type NamedJob, noJob, recorded } from '../engine'
+import { type Engine, jobOf, noJob, recorded } from '../engine'
 import { type JobDefinition, namedJob, type TriggerOptions } from '../job'
 import type { NewRun } from '../port'
 import { newRunOf, newRunOfEncoded } from './trigger'
@@ -14,7 +14,7 @@ export type DraftOptions = Omit<TriggerOptions, 'transaction'>
 export interface RunDrafts {
   readonly environment: Environment
   /** Checked and encoded; nothing is stored. A name has to be one of this instance's jobs, a schema has to answer at once. */
-  draft(job: string | NamedJob, payload: unknown, options?: DraftOptions): RunDraft
+  draft(job: string | { readonly name: string }, payload: unknown, options?: DraftOptions): RunDraft
   /** As `draft`, of a payload that was encoded before; it is not checked again, nor need the job be known. */
   draftEncoded(jobName: string, payload: Json | null, options?: DraftOptions): RunDraft
   /** A run to be created, with an id of its own and the events that are kept of it. */
