@@ -17,7 +17,9 @@ const DRIVERS: Readonly<Record<string, readonly string[]>> = {
 }
 /** The declarations for CJS are those for ESM in another file. */
 const FORMATS = ['mts', 'cts'].slice(0, scaled({ quick: 1, full: 2 }))
-const WITHOUT_KYSELY = ['core', 'plugins', 'cluster']
+const WITHOUT_KYSELY = ['core', 'plugins', 'cluster', 'server']
+/** What comes with a package of ours. */
+const DEPENDENCIES: Readonly<Record<string, readonly string[]>> = { server: ['zod'] }
 
 interface Entry {
   readonly package: (typeof PACKAGES)[number]
@@ -36,7 +38,11 @@ const ENTRIES: readonly Entry[] = PACKAGES.flatMap((folder) => {
   return paths.map((path) => ({
     package: folder,
     name: join(name, path),
-    installed: [...(WITHOUT_KYSELY.includes(folder) ? [] : ['kysely']), ...(DRIVERS[path.slice(2)] ?? [])],
+    installed: [
+      ...(WITHOUT_KYSELY.includes(folder) ? [] : ['kysely']),
+      ...(DEPENDENCIES[folder] ?? []),
+      ...(DRIVERS[path.slice(2)] ?? []),
+    ],
   }))
 })
 

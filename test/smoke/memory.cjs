@@ -1,4 +1,5 @@
-const { createDurably, createMemoryStorage } = require('@coji/durably-core')
+const { createDurably } = require('@coji/durably-core')
+const { createMemoryStorage } = require('@coji/durably-core/memory')
 const { z } = require('zod')
 
 async function main() {

@@ -1,4 +1,5 @@
-import { createDurably, createMemoryStorage } from '@coji/durably-core'
+import { createDurably } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { z } from 'zod'
 
 async function main() {

@@ -121,6 +121,7 @@ export {
   type WishedValue,
 } from './job'
 export type {
+  Hooks,
   DurablyOptions,
   KnownJob,
   RecordedHistory,

@@ -117,6 +117,7 @@ export {
   type Publishing,
   type PurgeOptions,
   type RateLimit,
+  type Hooks,
   type RecordedHistory,
   type RecoverOptions,
   RetryAfterError,

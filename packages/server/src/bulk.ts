@@ -17,6 +17,7 @@ import { bulkBodySchema } from './wire'
 
 /** Jobs of these names are the server's own: nobody triggers them, or starts them again with other payloads, over HTTP. */
 const OWN = 'durably:'
+/** The job whose runs do something to many runs. */
 export const BULK_JOB = 'durably:bulk'
 
 export function isOwnJob(jobName: string): boolean {
@@ -36,18 +37,16 @@ const payloadSchema = bulkBodySchema.extend({
   expected: z.int(),
 })
 
-interface Tally {
+/** What the run of a bulk action comes to. */
+export interface BulkResult {
   readonly done: number
   /** Not in a state for it (any more), or gone. */
   readonly skipped: number
 }
 
-interface Batch extends Tally {
+interface Batch extends BulkResult {
   readonly last: RunCursor | null
 }
-
-/** What the run of a bulk action comes to. */
-export type BulkResult = Tally
 
 /** `POST /bulk/preview` */
 export async function previewBulk({ access, body }: BulkCall) {

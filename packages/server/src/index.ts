@@ -1,4 +1,4 @@
-export { bulkJob, type BulkResult } from './bulk'
+export { BULK_JOB, bulkJob, type BulkResult } from './bulk'
 export { createDurablyHandler, type DurablyHandler } from './handler'
 export type { Asked, Granted, HandlerOptions, RedactedField } from './options'
 export { signLink, type SignLinkOptions } from './signed'

@@ -171,10 +171,17 @@ export function afterFailParked(
   return { ...left(run, 'failed', time), error, errorDetail: detail }
 }
 
-type Suspended = Pick<RunRecord, 'createdAt' | 'availableAt' | 'wakes' | 'wakesWanted' | 'restUntil'>
-
 /** When a suspended run is due that children have woken: when its rest is over, or at once if they were all it waits for. */
-export function wokenAt({ createdAt, availableAt, wakes, wakesWanted, restUntil }: Suspended, now: Instant): Instant {
+export function wokenAt(
+  {
+    createdAt,
+    availableAt,
+    wakes,
+    wakesWanted,
+    restUntil,
+  }: Pick<RunRecord, 'createdAt' | 'availableAt' | 'wakes' | 'wakesWanted' | 'restUntil'>,
+  now: Instant,
+): Instant {
   if (restUntil === null || restUntil <= now || wakes >= wakesWanted) return createdAt
   return earliest([availableAt, restUntil]) ?? restUntil
 }

@@ -11,11 +11,11 @@ function latest(a: Instant, b: Instant): Instant {
   return a > b ? a : b
 }
 
-/** What a storage adds to a new run. */
-type Added = Pick<RunRecord, 'createdAt' | 'availableAt' | 'labels'>
-
 /** A run as it is when it has been created. */
-export function newRecord(run: NewRun, { createdAt, availableAt, labels }: Added): RunRecord {
+export function newRecord(
+  run: NewRun,
+  { createdAt, availableAt, labels }: Pick<RunRecord, 'createdAt' | 'availableAt' | 'labels'>,
+): RunRecord {
   // One spread at the start and named properties keep the object fast; several spreads make it a slow dictionary.
   return {
     ...UNTOUCHED,

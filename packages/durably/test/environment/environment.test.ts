@@ -187,7 +187,7 @@ describe('a page in which nobody hears of the branches of an interrupted run', (
     await page.evaluate(() => window.api.interrupt())
     await expect.poll(() => uncaught).toContain('Not of the job.')
     expect(uncaught).toEqual(['Not of the job.'])
-    expect(await page.evaluate(() => window.rejections)).toEqual(['Not of the job.'])
+    await expect.poll(() => page.evaluate(() => window.rejections)).toEqual(['Not of the job.'])
   })
 
   /** With a listener of the application, now and in what is loaded from now on. */

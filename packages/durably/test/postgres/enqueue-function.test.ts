@@ -182,6 +182,9 @@ describe('durably_enqueue()', () => {
     await session.query(
       'drop table durably_steps, durably_logs, durably_signals, durably_paused_jobs, durably_job_starts',
     )
+    await session.query(
+      'drop table durably_leaders, durably_schedules, durably_inbox, durably_subscriptions, durably_gathered',
+    )
     await (await migrate()).close()
   })
 

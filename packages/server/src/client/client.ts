@@ -32,14 +32,17 @@ export interface WaitsQuery extends Pick<RunFilter, 'jobName' | 'tenant' | 'labe
   readonly cursor?: string | undefined
 }
 
-type NameOf<TJobs extends JobRecord> = TJobs[keyof TJobs]['name']
+/** The names of jobs that are known. */
+export type NameOf<TJobs extends JobRecord> = TJobs[keyof TJobs]['name']
 /** The job that has the name; with jobs that are not known by name any of them. */
-type Named<TJob extends JobDeclaration, TName> = TJob extends unknown
+export type Named<TJob extends JobDeclaration, TName> = TJob extends unknown
   ? TName extends TJob['name']
     ? TJob
     : never
   : never
-type TypesOf<TJobs extends JobRecord, TName> = NonNullable<Named<TJobs[keyof TJobs], TName>['types']>
+
+/** What goes into the job of that name, and what comes out. */
+export type TypesOf<TJobs extends JobRecord, TName> = NonNullable<Named<TJobs[keyof TJobs], TName>['types']>
 
 /** The run API of the engine, over HTTP. */
 export interface DurablyClient<TJobs extends JobRecord = JobRecord>

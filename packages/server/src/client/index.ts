@@ -1,5 +1,14 @@
 export { createDurablyClient } from './client'
-export type { BulkFilter, ClientOptions, ClientTriggerOptions, DurablyClient, WaitsQuery } from './client'
+export type {
+  BulkFilter,
+  ClientOptions,
+  ClientTriggerOptions,
+  DurablyClient,
+  Named,
+  NameOf,
+  TypesOf,
+  WaitsQuery,
+} from './client'
 export type { ClientCommands } from './commands'
 export { ServerError, UnreachableError } from './errors'
 export type { RunChange } from './follow'

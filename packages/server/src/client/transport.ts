@@ -8,7 +8,9 @@ export interface TransportOptions {
   /** Instead of the global one. */
   readonly fetch?: ((request: Request) => Promise<Response>) | undefined
   /** Sent with each request, such as a token: asked for each time. */
-  readonly headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>) | undefined
+  readonly headers?:
+    | ConstructorParameters<typeof Headers>[0]
+    | (() => ConstructorParameters<typeof Headers>[0] | Promise<ConstructorParameters<typeof Headers>[0]>)
 }
 
 type QueryValue = string | number | boolean | Date | readonly string[] | Readonly<Record<string, string>> | undefined
