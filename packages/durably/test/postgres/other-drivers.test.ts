@@ -29,6 +29,8 @@ async function onPglite(): Promise<Opened> {
 
 async function onBarePg(): Promise<Opened> {
   const pool = new pg.Pool({ connectionString: postgresPlace(), max: 4 })
+  // Its database is dropped under it when the test is over.
+  pool.on('error', () => {})
   return { dialect: new PostgresDialect({ pool }), end: async () => {} }
 }
 
