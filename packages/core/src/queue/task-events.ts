@@ -83,6 +83,8 @@ export class TaskEvents {
   readonly #listeners = new Map<TaskEventType, readonly Listener[]>()
   /** Those in progress here. */
   readonly #attempts = new Map<string, BegunAttempt>()
+  /** Those that began before the end of the one before was heard of. */
+  readonly #early = new Map<string, BegunAttempt>()
   readonly #heard = new Set<TaskEventType>()
 
   constructor({ durably, clock, attemptsOf }: TaskEventsParams) {
@@ -96,7 +98,7 @@ export class TaskEvents {
       byHand ? this.#enqueued(run, 'redriven') : this.#retries(run, error ?? '', delayMs ?? 0),
     )
     durably.on('run:cancel', (run) => this.#cancelled(run, run.requested))
-    durably.on('worker:lease-lost', ({ runId }) => this.#attempts.delete(runId))
+    durably.on('worker:lease-lost', ({ runId }) => this.#forget(runId))
   }
 
   on<T extends TaskEventType>(type: T, listener: (event: TaskEvent<T>) => void): () => void {
@@ -125,7 +127,8 @@ export class TaskEvents {
   /** The handler is about to be called. */
   started(begun: BegunAttempt, taskType: string): void {
     const { runId: taskId, tries: attempt } = begun
-    this.#attempts.set(taskId, begun)
+    if (this.#attempts.get(taskId)?.tries === attempt - 1) this.#early.set(taskId, begun)
+    else this.#attempts.set(taskId, begun)
     if (!this.#heard.has('started')) return
     this.#emit({ type: 'started', taskId, taskType, attempt, timestamp: toText(this.#clock.now()) })
   }
@@ -136,7 +139,7 @@ export class TaskEvents {
   }
 
   #enqueued(run: OfRun, cause: TaskEvent<'enqueued'>['cause']): void {
-    this.#attempts.delete(run.runId)
+    this.#forget(run.runId)
     this.#tell(run, { type: 'enqueued', cause })
   }
 
@@ -174,10 +177,20 @@ export class TaskEvents {
     if (!isRequested && this.#attempts.has(run.runId)) this.#died(run, CANCELLED)
   }
 
+  #forget(runId: string): void {
+    this.#attempts.delete(runId)
+    this.#early.delete(runId)
+  }
+
   #takeAttempt({ runId }: OfRun) {
     const attempt = this.#attempts.get(runId)
     if (attempt === undefined) return null
     this.#attempts.delete(runId)
+    const next = this.#early.get(runId)
+    if (next !== undefined) {
+      this.#early.delete(runId)
+      this.#attempts.set(runId, next)
+    }
     return { attempt: attempt.tries, durationMs: Math.round(this.#clock.monotonic() - attempt.begunAt) }
   }
 
