@@ -135,7 +135,7 @@ export class TaskEvents {
 
   /** It is done, and nobody needs the attempt any more but who is told of it next. */
   ended(taskId: string): void {
-    if (!this.#heard.has('succeeded')) this.#attempts.delete(taskId)
+    if (!this.#heard.has('succeeded')) this.#forget(taskId)
   }
 
   #enqueued(run: OfRun, cause: TaskEvent<'enqueued'>['cause']): void {

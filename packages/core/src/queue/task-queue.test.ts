@@ -61,6 +61,34 @@ async function attemptsOfMortals({ maxAttempts, lives, aliveMs }: Record<'maxAtt
 const fail = () => Promise.reject(new Error('no luck'))
 
 describe('retries', () => {
+  it('that begin before the answer to the end before them comes have their events all the same', async () => {
+    const answered = createGate()
+    let commits = 0
+    const storage = wrapStorage(bench.storage, async (operation, call) => {
+      const answer = await call()
+      if (operation !== 'commit') return answer
+      commits += 1
+      if (commits === 1) await answered.opened
+      return answer
+    })
+    const queue = open({ concurrency: 2, retry: { maxAttempts: 2, delay: 0 } }, storage)
+    const events = recordEvents(queue)
+    const attempts: number[] = []
+    queue.register('broken', (_payload, { attempt }) => {
+      attempts.push(attempt)
+      return fail()
+    })
+    queue.start()
+    await queue.enqueue('broken', null)
+    await bench.clock.advance(2000)
+    expect(attempts).toEqual([1, 2])
+    answered.open()
+    await bench.clock.advance(2000)
+    const failed = events.filter(({ type }) => type === 'failed')
+    expect(failed).toMatchObject([{ attempt: 1 }, { attempt: 2 }])
+    expect(events.at(-1)).toMatchObject({ type: 'dead', attempts: 2 })
+  })
+
   it('come at random up to 1 s, 2 s, 4 s … unless the queue or the type says otherwise', async () => {
     const queue = open()
     const backoffs: Record<string, number[]> = { usual: [], own: [] }
