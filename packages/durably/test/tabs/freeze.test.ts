@@ -31,9 +31,8 @@ interface Group {
 
 /** The first tab is under load: it writes without a pause. */
 async function openUnderLoad(file: string, load: (page: Page) => Promise<unknown>): Promise<Group> {
-  const leader = await browser.open({ file })
+  const leader = await browser.openLeader({ file })
   const follower = await browser.open({ file })
-  await untilInTab(leader, (tab) => tab.isLeader())
   await load(follower)
   await untilInTab(leader, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
   return { leader, follower, leaderName: await inTab(leader, (tab) => tab.name) }

@@ -29,7 +29,7 @@ interface Frozen {
 async function openAndFreeze(): Promise<Frozen> {
   for (let tries = 1; ; tries++) {
     const settings = { file: `frozen-${tries}.sqlite3`, leaseMs: LEASE_MS, heartbeatMs: HEARTBEAT_MS, deaf: true }
-    const one = await browser.open(settings)
+    const one = await browser.openLeader(settings)
     const two = await browser.open(settings)
     const name = await inTab(one, (tab) => tab.name)
     await inTab(one, (tab) => {
@@ -71,7 +71,7 @@ describe('a leader', () => {
 
   it('that is hidden beats on, slower, and stays the leader', async () => {
     const settings = { file: 'hidden.sqlite3', leaseMs: LEASE_MS, heartbeatMs: 500 }
-    const one = await browser.open(settings)
+    const one = await browser.openLeader(settings)
     await browser.cover(one)
     const two = await browser.open(settings)
     expect(await inTab(one, () => document.visibilityState)).toBe('hidden')
@@ -85,10 +85,9 @@ describe('a leader', () => {
 describe('a follower', () => {
   it('that is frozen lets others go first, and takes part again when it thaws', async () => {
     const settings = { file: 'queue.sqlite3' }
-    const one = await browser.open(settings)
+    const one = await browser.openLeader(settings)
     const two = await browser.open(settings)
     const three = await browser.open(settings)
-    await untilInTab(one, (tab) => tab.isLeader())
     await browser.freeze(two)
     await one.close()
     await untilInTab(three, (tab) => tab.isLeader() && tab.durably.health().worker === 'running')

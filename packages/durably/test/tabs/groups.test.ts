@@ -31,7 +31,7 @@ describe('tabs on one file', () => {
     const runs = scaled({ quick: 20, full: 200 })
     const file = 'names.sqlite3'
     // Short beats: with each of them a leader takes back what it finds with others.
-    const one = await browser.open({ file, name: 'old name', heartbeatMs: 300 })
+    const one = await browser.openLeader({ file, name: 'old name', heartbeatMs: 300 })
     const two = await browser.open({ file: `/${file}`, name: 'new name', heartbeatMs: 300 })
     await Promise.all([one, two].map((page) => triggerMany(page, runs / 2)))
     await expect.poll(() => countEnded(two)).toBe(runs)
@@ -49,8 +49,7 @@ describe('tabs on one file', () => {
 describe('two versions of an application', () => {
   it('are led by the newest, whichever was there first and whoever leaves', async () => {
     const file = 'versions.sqlite3'
-    const old = await browser.open({ file, version: '1.9.0' })
-    await untilInTab(old, (tab) => tab.isLeader())
+    const old = await browser.openLeader({ file, version: '1.9.0' })
     const newer = await browser.open({ file, version: '1.10.0' })
     await untilInTab(newer, (tab) => tab.isLeader())
     await untilInTab(old, (tab) => !tab.isLeader())
@@ -72,7 +71,7 @@ describe('two versions of an application', () => {
 
   it('do not wait for the long step of an old one: it is given back, and goes on in the new', async () => {
     const file = 'handover.sqlite3'
-    const old = await browser.open({ file, version: '1' })
+    const old = await browser.openLeader({ file, version: '1' })
     const id = await inTab(old, async ({ jobs }) => (await jobs.linger.trigger({ once: false })).id)
     await expect.poll(() => inTab(old, (tab) => tab.readWitness().length)).toBe(1)
     const newer = await browser.open({ file, version: '2' })
@@ -84,8 +83,7 @@ describe('two versions of an application', () => {
 
   it('run what only one of them knows: a leader that does not know a job hands over to a tab that does', async () => {
     const file = 'novel.sqlite3'
-    const one = await browser.open({ file, heartbeatMs: 500 })
-    await untilInTab(one, (tab) => tab.isLeader())
+    const one = await browser.openLeader({ file, heartbeatMs: 500 })
     const id = await inTab(one, async ({ durably }) => (await durably.trigger('novel', {})).id)
     await expect
       .poll(() => inTab(one, ({ durably }, run) => durably.explain(run), id))
@@ -101,7 +99,7 @@ describe('two versions of an application', () => {
 
   it('leave a run to wait that only the older one knows, and say so', async () => {
     const file = 'dropped.sqlite3'
-    const old = await browser.open({ file, version: '1', heartbeatMs: 200, knows: 'novel' })
+    const old = await browser.openLeader({ file, version: '1', heartbeatMs: 200, knows: 'novel' })
     const newer = await browser.open({ file, version: '2', heartbeatMs: 200 })
     await untilInTab(newer, (tab) => tab.isLeader())
     const id = await inTab(old, async ({ durably }) => (await durably.trigger('novel', {})).id)
@@ -142,7 +140,7 @@ describe('a tab that hands over to one that knows another job', () => {
 
   /** The first tab has a long step in hand, and the second leads. */
   async function openHandedOver(file: string, once = true) {
-    const one = await browser.open({ file, heartbeatMs, knows: 'apples' })
+    const one = await browser.openLeader({ file, heartbeatMs, knows: 'apples' })
     const id = await longBody(one, once)
     await expect.poll(() => bodiesOf(one, 'long')).toBe(1)
     const pears = await triggerRare(one, 'pears')

@@ -33,7 +33,7 @@ describe('two tabs with a leader', () => {
   it('run everything once, whoever triggers it, and both hear of all', async () => {
     const runs = scaled({ quick: 12, full: 200 })
     const file = 'once.sqlite3'
-    const leader = await browser.open({ file })
+    const leader = await browser.openLeader({ file })
     const follower = await browser.open({ file })
     const ids = (
       await Promise.all([leader, follower].map((page) => triggerMany(page, { runs: runs / 2, steps: 2, ms: 0 })))
@@ -63,7 +63,7 @@ describe('two tabs with a leader', () => {
 
   it('tell each other at once: nobody waits for a poll', async () => {
     const settings = { file: 'prompt.sqlite3', pollingMs: NEVER_MS, heartbeatMs: NEVER_MS / 2 }
-    const leader = await browser.open(settings)
+    const leader = await browser.openLeader(settings)
     const follower = await browser.open(settings)
     const done = await inTab(follower, (tab) => tab.jobs.work.triggerAndWait({ steps: 2, ms: 0 }))
     expect(done).toMatchObject({ output: 2 })
@@ -77,7 +77,7 @@ describe('two tabs with a leader', () => {
   it('go on at once when the leader closes under load', async () => {
     const runs = 12
     const file = 'closed.sqlite3'
-    const leader = await browser.open({ file })
+    const leader = await browser.openLeader({ file })
     const follower = await browser.open({ file })
     const name = await inTab(leader, (tab) => tab.name)
     await triggerMany(follower, { runs, steps: 5, ms: 40 })
@@ -98,9 +98,8 @@ describe('two tabs with a leader', () => {
 
   it('take turns by stop(), start() and close()', async () => {
     const settings = { file: 'turns.sqlite3', pollingMs: NEVER_MS }
-    const one = await browser.open(settings)
+    const one = await browser.openLeader(settings)
     const two = await browser.open(settings)
-    await untilInTab(one, (tab) => tab.isLeader())
     await inTab(one, (tab) => tab.durably.stop())
     await untilInTab(two, (tab) => tab.isLeader())
     await inTab(one, (tab) => tab.durably.start())

@@ -64,7 +64,7 @@ describe('a page that somebody navigates away from', () => {
 
   it('gives its runs to another tab, and comes back out of the cache of pages without harm', async () => {
     const settings = { file: 'elsewhere.sqlite3' }
-    const one = await browser.open(settings)
+    const one = await browser.openLeader(settings)
     const id = await startLong(one)
     await untilBegun(one, 1)
     const two = await browser.open(settings)
@@ -102,7 +102,7 @@ describe('a page that somebody navigates away from', () => {
   })
 
   it('counts as a crash when it crashes after it was frozen for a while', async () => {
-    const one = await browser.open({ file: 'frozen-crash.sqlite3' })
+    const one = await browser.openLeader({ file: 'frozen-crash.sqlite3' })
     const id = await startLong(one)
     await untilBegun(one, 1)
     await browser.freeze(one)
@@ -116,7 +116,7 @@ describe('a page that somebody navigates away from', () => {
 
   it('counts as a crash when it crashes', async () => {
     const settings = { file: 'crash.sqlite3' }
-    const one = await browser.open(settings)
+    const one = await browser.openLeader(settings)
     const id = await startLong(one)
     await untilBegun(one, 1)
     await browser.reload(one)
@@ -131,7 +131,7 @@ describe('a page that somebody navigates away from', () => {
 describe('explain()', () => {
   it('says that another tab leads, and how long one waits for it', async () => {
     const settings = { file: 'explain.sqlite3', concurrency: 1 }
-    const one = await browser.open(settings)
+    const one = await browser.openLeader(settings)
     const two = await browser.open(settings)
     await startLong(one)
     await untilBegun(one, 1)

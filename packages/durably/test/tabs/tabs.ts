@@ -4,16 +4,21 @@ import { join } from 'node:path'
 import type { CDPSession, Page } from 'playwright'
 import { inject } from 'vitest'
 import { PATIENCE_MS } from '../../../../test/pace'
+import { untilInTab } from './audit'
 import { type ChromiumProcess, launchChromium } from './chromium-process'
 import type { Settings } from './page/settings'
 
 /** The page that keeps the browser open. */
 const BLANK = 'about:blank'
 
+type TabSettings = Partial<Settings> & Pick<Settings, 'file'>
+
 /** Tabs of one profile. */
 export interface Browser {
   /** Opens a tab in a window of its own, where it is visible; resolves when its instance has started. */
-  open(settings: Partial<Settings> & Pick<Settings, 'file'>): Promise<Page>
+  open(settings: TabSettings): Promise<Page>
+  /** The same, and resolves when it leads: the next one may ask for the lock sooner otherwise. */
+  openLeader(settings: TabSettings): Promise<Page>
   /** Puts another tab in front of it. */
   cover(page: Page): Promise<void>
   /** Covers a tab and freezes it, as the browser does with one long out of sight. */
@@ -66,12 +71,18 @@ async function browserOf({ chromium, base, close }: BrowserParams): Promise<Brow
     covers.add(front)
     await front.bringToFront()
   }
+  const openTab = async (settings: TabSettings) => {
+    const page = await newPage()
+    const query = new URLSearchParams(Object.entries(settings).map(([name, value]) => [name, String(value)]))
+    await page.goto(`${base}?${query}`)
+    await page.waitForFunction(() => window.tab !== undefined)
+    return page
+  }
   return {
-    async open(settings) {
-      const page = await newPage()
-      const query = new URLSearchParams(Object.entries(settings).map(([name, value]) => [name, String(value)]))
-      await page.goto(`${base}?${query}`)
-      await page.waitForFunction(() => window.tab !== undefined)
+    open: openTab,
+    async openLeader(settings) {
+      const page = await openTab(settings)
+      await untilInTab(page, (tab) => tab.isLeader())
       return page
     },
     cover,
