@@ -41,7 +41,8 @@ export function createRunList<TName extends ParameterName>(
   })
   const label = statement<'labels'>(
     context,
-    (p) => sql`insert into ${tables.run_labels} (run_id, name, value) select r.id, t."labelName", t."labelValue"
+    (p) => sql`insert into ${tables.run_labels} (run_id, name, value, tenant, created_at)
+      select r.id, t."labelName", t."labelValue", r.tenant, r.created_at
       from ${rowsOf(context, p('labels'), ['id', 'labelName', 'labelValue'])} join ${tables.runs} as r on r.id = t.id
       where true on conflict do nothing`,
   )

@@ -134,6 +134,12 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     }
     assertMatches(first ?? null, { ...made, lastEventSequence: 1, payload: '{"n":1}' }, 'the first run')
     assertMatches(second ?? null, { scheduledFor: LATER, payload: null, labels: {} }, 'the second run')
+    const labelled = await kit.storage.getRuns({ tenant: first?.tenant ?? '', labels: { a: 'b' } })
+    assertEqual(
+      labelled.map(({ id }) => id),
+      [first?.id],
+      'runs with the label',
+    )
     const stored = await kit.storage.events?.getEvents(first?.id ?? '', {})
     assertEqual(stored?.map(({ type }) => type) ?? ['run:trigger'], ['run:trigger'], 'stored events')
     assertEqual((await kit.claimedIds({ jobs: ['job'] })).length, 2, 'runs claimed')
