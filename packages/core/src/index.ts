@@ -115,6 +115,7 @@ export {
   type TransactionTools,
   type TriggerAllOptions,
   type TriggeredRun,
+  type TriggerDebounce,
   type TriggerOptions,
   type WaitAllOptions,
   type WaitForOptions,

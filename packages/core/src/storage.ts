@@ -44,6 +44,8 @@ export {
   type EventTemplate,
   type Firing,
   firstDue,
+  type DebouncedRun,
+  type DebounceStorage,
   type ForkStorage,
   type FiringAnswer,
   type Guard,

@@ -181,6 +181,7 @@ export {
   type TransactionTools,
   type TriggerAllOptions,
   type TriggeredRun,
+  type TriggerDebounce,
   type TriggerOptions,
   type Trouble,
   type Uninstall,

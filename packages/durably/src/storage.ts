@@ -32,6 +32,8 @@ export {
   type Firing,
   type FiringAnswer,
   firstDue,
+  type DebouncedRun,
+  type DebounceStorage,
   type ForkStorage,
   type Guard,
   GUARDS,

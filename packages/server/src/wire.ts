@@ -240,6 +240,9 @@ const triggerOptionsShape = {
   concurrencyLimit: z.int().optional(),
   holdKeyWhileWaiting: z.boolean().optional(),
   delay: z.number().optional(),
+  debounce: z
+    .union([z.number(), z.strictObject({ key: text.optional(), wait: z.number(), maxWait: z.number().optional() })])
+    .optional(),
   runAt: z.string().max(64).optional(),
   priority: z.int().optional(),
   labels: labels.optional(),

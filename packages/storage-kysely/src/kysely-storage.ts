@@ -2,6 +2,7 @@ import { InvalidOptionError } from '@coji/durably-core'
 import type {
   ClusterStorage,
   CommitAnswer,
+  DebounceStorage,
   EventStorage,
   ForkStorage,
   LimitStorage,
@@ -18,6 +19,7 @@ import {
   createClaim,
   createCommand,
   createCommit,
+  createDebounce,
   createEnqueue,
   createFork,
   createLimits,
@@ -27,7 +29,6 @@ import {
   createSignals,
   createsRuns,
   createTransactions,
-  type Fork,
   keepOpenOn,
   type Limits,
   withPlainEnds,
@@ -37,7 +38,7 @@ import { type DialectHooks, dialectOf, type Durability, type DurablyDatabase, ho
 import { type DurabilityReport, Executor, gated, reportDurability } from './connection'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
 import { createEvents, createLogs, createReads } from './read'
-import { FENCES, type Fences, type SqlContext } from './statement'
+import { FENCES, type Fences, type SqlContext, type StatementTarget } from './statement'
 import { requireOptions } from './given-database'
 import { channelOf, HintRelay, notifyDue, Watchers } from './watch'
 import { migrate, SchemaGate } from './schema'
@@ -72,6 +73,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly debounce: DebounceStorage<Transaction<DB>>
   readonly cluster: ClusterStorage<Transaction<DB>>
 }
 
@@ -243,7 +245,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     },
     transaction: transactions.storage,
     watch: watchers,
-    forks: forkStorage(createFork(context), { executor, told, passed }),
+    ...specialEnqueues<DB>(context, { executor, told, passed, within: transactions.writeWithin }),
     cluster: createCluster<DB>({
       ...{ context, executor, passed, within: transactions.writeWithin },
       noteDue: (ids) => told.due(ids, () => ids),
@@ -287,13 +289,28 @@ function limitStorage({ executor, watchers, limits, claimWithin, told, passed }:
   }
 }
 
-function forkStorage(
-  fork: Fork,
-  { executor, told, passed }: Pick<LimitParams, 'executor' | 'told' | 'passed'>,
-): ForkStorage {
+interface SpecialParams extends Pick<LimitParams, 'executor' | 'told' | 'passed'> {
+  readonly within: <T>(transaction: object, work: (target: StatementTarget) => Promise<T>) => Promise<T>
+}
+
+/** What creates runs otherwise than all others are created. */
+function specialEnqueues<DB>(
+  context: SqlContext,
+  { executor: { callers }, told, passed, within }: SpecialParams,
+): { readonly forks: ForkStorage; readonly debounce: DebounceStorage<Transaction<DB>> } {
+  const fork = createFork(context)
+  const enqueueDebounced = createDebounce(context)
   return {
-    fork: async (order) =>
-      told.due(await passed(() => fork(executor.callers, order)), (run) => (run === null ? [] : [run.id])),
+    forks: {
+      fork: async (order) =>
+        told.due(await passed(() => fork(callers, order)), (run) => (run === null ? [] : [run.id])),
+    },
+    debounce: {
+      async enqueue(debounced, transaction) {
+        if (transaction !== undefined) return within(transaction, (target) => enqueueDebounced(target, debounced))
+        return told.due(await passed(() => enqueueDebounced(callers, debounced)), ({ run }) => [run.id])
+      },
+    },
   }
 }
 

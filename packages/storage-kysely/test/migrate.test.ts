@@ -11,6 +11,8 @@ import { claim, COMPLETE, newCommit, newRun, RECOVER_ALL, startRun } from './bui
 import { DATABASES, startDatabases, tempFile } from './databases'
 import { buildPrograms, finished, startProgram } from './programs'
 
+const NEWER = SCHEMA_VERSION + 1
+
 const WRITES: Readonly<Record<string, (storage: KyselyStorage, runId: string) => Promise<unknown>>> = {
   enqueue: (storage) => storage.enqueue([newRun()]),
   claim: (storage) => claim(storage),
@@ -74,6 +76,7 @@ describe('migrate', () => {
       { version: 6, min_reader: 5 },
       { version: 7, min_reader: 5 },
       { version: 8, min_reader: 5 },
+      { version: 9, min_reader: 5 },
     ])
   })
 
@@ -97,7 +100,7 @@ describe('migrate', () => {
   it('refuses a schema that needs newer code', async () => {
     const storage = storageOn()
     await storage.migrate()
-    raw().exec(`insert into durably_schema_versions values (9, '2026-01-01T00:00:00.000Z', 9)`)
+    raw().exec(`insert into durably_schema_versions values (${NEWER}, '2026-01-01T00:00:00.000Z', ${NEWER})`)
     await expect(storage.checkSchema()).rejects.toThrow(SchemaTooNewError)
     await expect(storage.migrate()).rejects.toThrow(SchemaTooNewError)
   })
@@ -109,7 +112,7 @@ describe('migrate', () => {
     const trigger = createKyselyStorageWith({ dialect: dialect(), fences: FENCES, monotonic: () => nowMs })
     open.push(trigger)
     const run = await startRun(trigger)
-    raw().exec(`insert into durably_schema_versions values (9, '2026-01-01T00:00:00.000Z', 9)`)
+    raw().exec(`insert into durably_schema_versions values (${NEWER}, '2026-01-01T00:00:00.000Z', ${NEWER})`)
     // It was looked at a moment ago, and is looked at again within a minute.
     await trigger.enqueue([newRun()])
     nowMs = 60_000

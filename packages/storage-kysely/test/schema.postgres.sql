@@ -1,3 +1,12 @@
+create table durably_debounced_runs (
+  tenant text collate "C" not null,
+  job_name text collate "C" not null,
+  key text collate "C" not null,
+  run_id text collate "C" not null
+);
+CREATE UNIQUE INDEX durably_debounced_runs_key ON durably_debounced_runs USING btree (tenant, job_name, key);
+CREATE INDEX durably_debounced_runs_run ON durably_debounced_runs USING btree (run_id);
+
 create table durably_gathered (
   id text collate "C" not null,
   job_name text collate "C" not null,

@@ -1,3 +1,12 @@
+CREATE TABLE "durably_debounced_runs" ("tenant" text not null,
+  "job_name" text not null,
+  "key" text not null,
+  "run_id" text not null, constraint "durably_debounced_runs_key" primary key ("tenant",
+  "job_name",
+  "key")) strict, without rowid;
+
+CREATE INDEX "durably_debounced_runs_run" on "durably_debounced_runs" ("run_id");
+
 CREATE TABLE "durably_gathered" ("id" text not null primary key,
   "job_name" text not null,
   "tenant" text not null,

@@ -2,13 +2,14 @@ import { decodeValue, type Environment, InvalidOptionError, type Json } from '..
 import { type Engine, jobOf, noJob, recorded } from '../engine'
 import { type JobDefinition, namedJob, type TriggerOptions } from '../job'
 import type { NewRun } from '../port'
+import { refuseDebounce } from './debounce'
 import { newRunOf, newRunOfEncoded } from './trigger'
 
 /** A run as it is before it is created: what `trigger()` makes of a job, a payload and options. */
 export type RunDraft = Omit<NewRun, 'id' | 'events'>
 
 /** When and how it runs. */
-export type DraftOptions = Omit<TriggerOptions, 'transaction'>
+export type DraftOptions = Omit<TriggerOptions, 'transaction' | 'debounce'>
 
 /** For packages that create runs in writes of their own: what `trigger()` does before and after its write. */
 export interface RunDrafts {
@@ -33,6 +34,7 @@ export function createRunDrafts(engine: Engine, onCreated: () => void): RunDraft
       const isKnown = typeof given !== 'string' || engine.jobs.has(given) || engine.declared.has(given)
       const job = isKnown ? jobOf(engine, given) : null
       if (job === null) throw noJob(Object(given).name ?? given)
+      refuseDebounce(options)
       const run = newRunOf(engine, { job, payload, options })
       if (!(run instanceof Promise)) return run
       // Refused whatever it answers.
@@ -40,6 +42,7 @@ export function createRunDrafts(engine: Engine, onCreated: () => void): RunDraft
       throw new InvalidOptionError(`The schema of job "${job.name}" answers later. Here it has to answer at once.`)
     },
     draftEncoded(jobName, payload, options = {}) {
+      refuseDebounce(options)
       return newRunOfEncoded({ engine, job: jobOf(engine, jobName) ?? namedJob(jobName), payload, options })
     },
     run: (draft) => ({

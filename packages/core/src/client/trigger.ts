@@ -22,6 +22,7 @@ import {
   requireInteger,
   toInstant,
 } from '../base'
+import { enqueueDebounced, refuseBadDebounce, refuseDebounce } from './debounce'
 import { surely } from './surely'
 import { agreeing, type EnqueueAnswer, type NewRun } from '../port'
 
@@ -37,10 +38,15 @@ export async function createRuns(engine: Engine, items: readonly TriggerItem[]):
   for (const item of items) {
     const run = newRunOf(engine, item)
     runs.push(run instanceof Promise ? await run : run)
+    if (items.length > 1) refuseDebounce(item.options)
   }
   if (runs.length === 0) return []
   const transaction = commonTransaction(items.map(({ options }) => options.transaction))
-  return enqueueRuns(engine, runs, transaction)
+  const debounce = items[0]?.options.debounce
+  if (debounce === undefined) return enqueueRuns(engine, runs, transaction)
+  const answer = await enqueueDebounced(engine, runs[0] as NewRun, { debounce, transaction })
+  if (answer.created) announceWith(engine, transaction, () => announce(engine, answer, runs[0] as NewRun))
+  return [answer]
 }
 
 export function toTriggeredRun({ run, created }: EnqueueAnswer): TriggeredRun {
@@ -59,10 +65,14 @@ export async function enqueueRuns(
   const announceAll = () => {
     for (const [index, answer] of answers.entries()) announce(engine, answer, runs[index] as NewRun)
   }
-  // Of a transaction that is not durably's own nobody says when, or whether, it is committed.
-  if (transaction === null) announceAll()
-  else engine.openTransactions.get(transaction)?.push(announceAll)
+  announceWith(engine, transaction, announceAll)
   return answers
+}
+
+/** Of a transaction that is not durably's own nobody says when, or whether, it is committed. */
+function announceWith(engine: Engine, transaction: object | null, tell: () => void): void {
+  if (transaction === null) tell()
+  else engine.openTransactions.get(transaction)?.push(tell)
 }
 
 /** Checked and encoded, on its way into the storage. */
@@ -160,6 +170,7 @@ function refuseBadOptions(options: TriggerOptions): void {
   if (!Number.isSafeInteger(priority) || Math.abs(priority) > 2 ** 31 - 1) {
     throw new InvalidOptionError(`priority must be a 32-bit integer, not ${priority}.`)
   }
+  if (options.debounce !== undefined) refuseBadDebounce(options.debounce, options)
   requireInteger('concurrencyLimit', concurrencyLimit, { from: 1, to: 1000 })
   if (typeof labels !== 'object' || labels === null) throw new InvalidOptionError('labels must be an object.')
   if (typeof holdKeyWhileWaiting !== 'boolean') throw new InvalidOptionError('holdKeyWhileWaiting must be a boolean.')

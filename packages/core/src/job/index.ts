@@ -64,4 +64,4 @@ export type {
 } from './step-options'
 export type { NotStorable, Storable, StorableSchema } from './storable'
 export { type StoredEvent, toStoredEvent } from './stored-event'
-export { TRIGGER_OPTIONS, type TriggerOptions } from './trigger-options'
+export { TRIGGER_DEBOUNCE, TRIGGER_OPTIONS, type TriggerDebounce, type TriggerOptions } from './trigger-options'

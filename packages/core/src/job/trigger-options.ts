@@ -1,5 +1,15 @@
 import type { OptionNames } from '../base'
 
+/** Many triggers, one run. */
+export interface TriggerDebounce {
+  /** Which triggers belong together, of one job and tenant. Default: all of them. */
+  readonly key?: string | undefined
+  /** The run starts so many milliseconds after the last trigger. */
+  readonly wait: number
+  /** And so many after the first one at the latest. Default: however long triggers keep coming. */
+  readonly maxWait?: number | undefined
+}
+
 /** How and when a run may run. */
 export interface TriggerOptions {
   /** A second trigger of the same job with the same key gets the run of the first, for as long as that run exists. */
@@ -16,6 +26,11 @@ export interface TriggerOptions {
   readonly delay?: number | undefined
   /** The instant from which it may start. */
   readonly runAt?: Date | string | undefined
+  /**
+   * While a run triggered with the same key has not begun, another trigger makes no second one: it gives that run its own
+   * payload and puts it off again. What it answers is then `deduplicated`. A number is the `wait`.
+   */
+  readonly debounce?: number | TriggerDebounce | undefined
   /** Higher starts first. Default 0. */
   readonly priority?: number | undefined
   /** Whose run it is, for `durably.scoped({ tenant })`. Default: nobody's in particular. */
@@ -30,6 +45,8 @@ export interface TriggerOptions {
   readonly labels?: Readonly<Record<string, string>> | undefined
 }
 
+export const TRIGGER_DEBOUNCE: OptionNames<TriggerDebounce> = { key: true, wait: true, maxWait: true }
+
 export const TRIGGER_OPTIONS: OptionNames<TriggerOptions> = {
   idempotencyKey: true,
   onConflict: true,
@@ -38,6 +55,7 @@ export const TRIGGER_OPTIONS: OptionNames<TriggerOptions> = {
   holdKeyWhileWaiting: true,
   delay: true,
   runAt: true,
+  debounce: true,
   priority: true,
   tenant: true,
   transaction: true,

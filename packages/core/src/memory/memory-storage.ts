@@ -1,5 +1,6 @@
 import {
   type ClusterStorage,
+  type DebounceStorage,
   type EventStorage,
   type ForkStorage,
   LIFECYCLE,
@@ -17,6 +18,7 @@ import { createCluster } from './cluster'
 import { command } from './commands'
 import { commit } from './commit'
 import { enqueue } from './enqueue'
+import { DebounceKeys, enqueueDebounced } from './debounce'
 import { fork } from './fork'
 import { GatheredTable } from './gathered-table'
 import { Hints } from './hints'
@@ -50,6 +52,7 @@ export interface MemoryStorage extends Storage {
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly debounce: DebounceStorage
   readonly cluster: ClusterStorage
 }
 
@@ -80,7 +83,7 @@ export function createMemoryStorageWith(
   const hints = new Hints()
   const table = new RunTable({ rules, clock, hints, keepEnded })
   const own = { jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
-  const inbox = { messages: new MessageTable(), gathered: new GatheredTable() }
+  const inbox = { messages: new MessageTable(), gathered: new GatheredTable(), debounceKeys: new DebounceKeys() }
   const memory: Memory = { rules, clock, hints, table, ...own, ...inbox }
   return bind(memory)
 }
@@ -122,6 +125,7 @@ function bind(memory: Memory): MemoryStorage {
     },
     watch: hints,
     forks: { fork: (order) => write(() => fork(memory, order)) },
+    debounce: { enqueue: (debounced) => write(() => enqueueDebounced(memory, debounced)) },
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
       load: (limits) => read(() => loadOf(memory, limits)),

@@ -1,5 +1,6 @@
 import type { RunChange, RunRecord } from '../port'
 import type { Clock } from './clock'
+import type { DebounceKeys } from './debounce'
 import type { GatheredTable } from './gathered-table'
 import type { Hints } from './hints'
 import type { JobStates } from './job-limits'
@@ -20,6 +21,7 @@ export interface Memory {
   readonly schedules: ScheduleTable
   readonly messages: MessageTable
   readonly gathered: GatheredTable
+  readonly debounceKeys: DebounceKeys
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

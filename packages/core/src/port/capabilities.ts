@@ -1,10 +1,19 @@
 import type { EventRecord, EventTemplate, LogRecord, RunRecord, Scope, SignalRecord } from './records'
 import type { Json, RunStatus } from '../base'
 import type { ClaimParams } from './storage'
-import type { CommitAnswer, EnqueueAnswer, NewFork, NewRun, RunCommit } from './writes'
+import type { CommitAnswer, DebouncedRun, EnqueueAnswer, NewFork, NewRun, RunCommit } from './writes'
 
 /** The optional groups by name. */
-export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch' | 'limits' | 'forks' | 'cluster'
+export type Capability =
+  | 'events'
+  | 'logs'
+  | 'signals'
+  | 'transaction'
+  | 'watch'
+  | 'limits'
+  | 'forks'
+  | 'debounce'
+  | 'cluster'
 
 /** What is new of one run. */
 export interface EventTail {
@@ -74,6 +83,16 @@ export interface SignalStorage {
 export interface ForkStorage {
   /** The new run with its steps, in one write; `null` when there is no such origin. May be repeated. */
   fork(fork: NewFork): Promise<RunRecord | null>
+}
+
+/** Runs that are put off while more of their kind are triggered. */
+export interface DebounceStorage<Trx = unknown> {
+  /**
+   * Gives its payload to the newest run of the key that has never begun, and puts that one off; creates the run when there is
+   * none. In one write: triggers at the same moment find one and the same run. In a transaction of the caller's where one is
+   * given. May be repeated.
+   */
+  enqueue(debounced: DebouncedRun, transaction?: Trx): Promise<EnqueueAnswer>
 }
 
 /** Writes beside rows of the application, in one transaction. */

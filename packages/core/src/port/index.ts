@@ -1,5 +1,6 @@
 export {
   type Capability,
+  type DebounceStorage,
   type EventStorage,
   type EventTail,
   type ForkStorage,
@@ -120,6 +121,7 @@ export type {
   CommitAnswer,
   EnqueueAnswer,
   Leaving,
+  DebouncedRun,
   NewFork,
   NewRun,
   Outcome,

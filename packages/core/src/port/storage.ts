@@ -1,6 +1,7 @@
 import type {
   Capability,
   EventStorage,
+  DebounceStorage,
   ForkStorage,
   LimitStorage,
   LogStorage,
@@ -215,6 +216,7 @@ export interface Storage<Trx = unknown> {
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
   readonly forks?: ForkStorage
+  readonly debounce?: DebounceStorage<Trx>
   readonly cluster?: ClusterStorage<Trx>
 }
 

@@ -35,6 +35,18 @@ export interface NewFork {
   readonly steps: readonly { readonly id: string; readonly copyId: string }[]
 }
 
+/** A run that is put off while more of its kind are triggered. */
+export interface DebouncedRun {
+  /** As it is when there is none to put off: due after `waitMs`. */
+  readonly run: NewRun
+  /** Of the job and the tenant. */
+  readonly key: string
+  /** It is due so long after the last trigger. */
+  readonly waitMs: number
+  /** And so long after it was created at the latest. */
+  readonly maxWaitMs: number | null
+}
+
 /** `created` is false when another run has the idempotency key; `run` is then that one. */
 export interface EnqueueAnswer {
   readonly run: RunRecord

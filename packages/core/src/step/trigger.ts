@@ -6,7 +6,13 @@ import { commitOrFail, replayFailure } from './failure'
 import { elapsedMs, idsOf, newRow } from './row'
 import { toNewRun } from '../client'
 
-const { tenant: _tenant, onConflict: _onConflict, transaction: _transaction, ...CHILD_OPTIONS } = TRIGGER_OPTIONS
+const {
+  tenant: _tenant,
+  onConflict: _onConflict,
+  transaction: _transaction,
+  debounce: _debounce,
+  ...CHILD_OPTIONS
+} = TRIGGER_OPTIONS
 export { CHILD_OPTIONS }
 
 export interface TriggerStepParams {

@@ -171,6 +171,12 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     place: 'integer',
     release_token: 'text',
   },
+  debounced_runs: {
+    tenant: 'text',
+    job_name: 'text',
+    key: 'text',
+    run_id: 'text',
+  },
   subscriptions: {
     job_name: 'text',
     type: 'text',

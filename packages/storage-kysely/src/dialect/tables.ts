@@ -201,6 +201,14 @@ export interface GatheredTable {
   release_token: string | null
 }
 
+/** The last run of each key that was triggered with one. */
+export interface DebouncedRunsTable {
+  tenant: string
+  job_name: string
+  key: string
+  run_id: string
+}
+
 /** Which messages jobs want. */
 export interface SubscriptionsTable {
   job_name: string
@@ -229,6 +237,7 @@ export interface DurablyDatabase {
   durably_schedules: SchedulesTable
   durably_inbox: InboxTable
   durably_gathered: GatheredTable
+  durably_debounced_runs: DebouncedRunsTable
   durably_subscriptions: SubscriptionsTable
   durably_schema_versions: SchemaVersionsTable
 }
@@ -248,6 +257,7 @@ export interface DurablyTables {
   inbox: InboxTable
   subscriptions: SubscriptionsTable
   gathered: GatheredTable
+  debounced_runs: DebouncedRunsTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -265,6 +275,7 @@ export const TABLES = [
   'inbox',
   'subscriptions',
   'gathered',
+  'debounced_runs',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

@@ -70,6 +70,7 @@ const PARAMETERS = {
     'ttlMs',
     'olderThanMs',
     'waitMs',
+    'maxWaitMs',
   ],
   instant: ['startAt', 'scheduledFor', 'dueAt', 'timestamp', 'firedUntil', 'nextAt'],
   json: ['payload', 'output', 'checkpoint', 'errorDetail', 'progress', 'waitingFor', 'data', 'definition'],

@@ -15,6 +15,8 @@ import {
 export interface Origin<TName extends ParameterName> {
   /** A run `r` under this condition; without one the insert stands alone. */
   readonly guard: ((parameter: (name: TName) => Sql) => Sql) | null
+  /** Not if there is such a row; for an insert that stands alone. */
+  readonly unless?: (parameter: (name: TName | 'tenant' | 'jobName') => Sql) => Sql
   /** Columns of a new row that stands alone. */
   readonly returning?: Sql
 }
@@ -54,11 +56,11 @@ export interface NewRunStatements<TName extends ParameterName> {
 /** What creates a run: its row, labels and events, and the statement that fails when its key is taken otherwise. */
 export function newRunStatements<TName extends ParameterName = never>(
   context: SqlContext,
-  { guard, returning = sql`` }: Origin<TName>,
+  { guard, unless, returning = sql`` }: Origin<TName>,
 ): NewRunStatements<TName> {
   const { tables, dialect } = context
   return {
-    insert: insertStatement(context, { guard, returning }),
+    insert: insertStatement(context, { guard, returning, ...(unless !== undefined && { unless }) }),
     label: statement(context, (p) => {
       return sql`insert into ${tables.run_labels} (run_id, name, value, tenant, created_at)
         select n.id, ${p('labelName')}, ${p('labelValue')}, n.tenant, n.created_at from ${tables.runs} as n
@@ -111,7 +113,7 @@ export function newRunColumns(
 
 function insertStatement<TName extends ParameterName>(
   context: SqlContext,
-  { guard, returning }: Required<Origin<TName>>,
+  { guard, unless, returning = sql`` }: Origin<TName>,
 ): Statement<RunName | TName> {
   const { tables, dialect } = context
   return statement<RunName | TName>(context, (p) => {
@@ -120,8 +122,11 @@ function insertStatement<TName extends ParameterName>(
     const columns = newRunColumns(context, p, createdAt)
     const names = list(...Object.keys(columns).map((name) => sql.ref(name)))
     const values = list(...Object.values(columns))
-    if (guard === null)
+    if (guard === null && unless === undefined)
       return sql`insert into ${tables.runs} (${names}) values (${values})
+      on conflict do nothing ${returning}`
+    if (guard === null)
+      return sql`insert into ${tables.runs} (${names}) select ${values} where not exists (${unless?.(p)})
       on conflict do nothing ${returning}`
     return sql`insert into ${tables.runs} (${names}) select ${values} from ${tables.runs} as r where ${guard(p)}
       on conflict do nothing`

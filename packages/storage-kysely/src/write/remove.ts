@@ -31,7 +31,7 @@ export function removeStatements<TName extends ParameterName>(
   // Of an empty table nothing has to be looked for: a queue of plain tasks has four of them.
   const isOf = (table: Sql, p: Parameter<TName>) => sql`exists (select 1 from ${table})
     and run_id in (select r.id from ${tables.runs} as r where ${guard(p)})`
-  const related = [tables.steps, tables.logs, tables.run_events, tables.signals]
+  const related = [tables.steps, tables.logs, tables.run_events, tables.signals, tables.debounced_runs]
   return [
     statement<TName>(
       context,

@@ -4,6 +4,7 @@ import { CLAIM_CASES } from './claim'
 import { COMMAND_CASES } from './commands'
 import { COMMIT_CASES } from './commit'
 import type { ContractCase } from './contract-case'
+import { DEBOUNCE_CASES, DEBOUNCE_TRANSACTION_CASES } from './debounce'
 import { ENQUEUE_CASES, IDEMPOTENCY_CASES } from './enqueue'
 import { EVENT_CASES } from './events'
 import { FORK_CASES } from './forks'
@@ -61,11 +62,13 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...WATCH_CASES,
   ...LIMIT_CASES,
   ...FORK_CASES,
+  ...DEBOUNCE_CASES,
   ...LEAD_CASES,
   ...SCHEDULE_CASES,
   ...INBOX_CASES,
   ...TRANSACTION_CASES,
   ...INBOX_TRANSACTION_CASES,
+  ...DEBOUNCE_TRANSACTION_CASES,
   ...REOPEN_CASES,
   ...SIGNAL_REOPEN_CASES,
   ...TRANSACTION_REOPEN_CASES,

@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createDurably, InvalidOptionError, type TriggerOptions } from '../index'
+import { createMemoryStorage } from '../memory'
+import { anything, type Bench, createBench, recordEvents } from '../testing/test-bench'
+
+let bench: Bench
+
+beforeEach(() => {
+  bench = createBench()
+})
+
+afterEach(() => bench.close())
+
+function indexer() {
+  const durably = bench.open()
+  const ran: unknown[] = []
+  const job = durably.defineJob({ name: 'index', input: anything }, (_ctx, payload) => void ran.push(payload))
+  return { durably, job, ran }
+}
+
+it('makes one run of many triggers, with the payload of the last, so long after it', async () => {
+  const { durably, job, ran } = indexer()
+  const events = recordEvents(durably)
+  durably.start()
+  const first = await job.trigger('a', { debounce: 5000 })
+  await bench.clock.advance(4000)
+  const second = await job.trigger('b', { debounce: { wait: 5000 } })
+  await bench.clock.advance(4000)
+  expect([ran, first.deduplicated, second.deduplicated, second.id]).toEqual([[], false, true, first.id])
+  await bench.clock.advance(1000)
+  expect(ran).toEqual(['b'])
+  expect(events.filter(({ type }) => type === 'run:trigger' || type === 'run:deduplicated')).toHaveLength(1)
+
+  const third = await job.trigger('c', { debounce: 5000 })
+  expect(third.id).not.toBe(first.id)
+  await bench.clock.advance(5000)
+  expect(ran).toEqual(['b', 'c'])
+})
+
+it('does not wait for ever when triggers keep coming', async () => {
+  const { durably, job, ran } = indexer()
+  durably.start()
+  for (let n = 1; n <= 5; n++) {
+    await job.trigger(n, { debounce: { wait: 5000, maxWait: 12_000 } })
+    await bench.clock.advance(3000)
+  }
+  expect(ran).toEqual([4])
+})
+
+it('keeps keys apart', async () => {
+  const { durably, job, ran } = indexer()
+  durably.start()
+  for (const payload of ['a1', 'b1', 'a2']) await job.trigger(payload, { debounce: { wait: 5000, key: payload[0] } })
+  await bench.clock.advance(5000)
+  expect(ran.sort()).toEqual(['a2', 'b1'])
+})
+
+it.each<readonly [string, unknown]>([
+  ['0', { debounce: 0 }],
+  ['NaN', { debounce: { wait: Number.NaN } }],
+  ['milliseconds, or an object', { debounce: null }],
+  ['maxWait', { debounce: { wait: 1, maxWait: -1 } }],
+  ['100 years', { debounce: 1e15 }],
+  ['key', { debounce: { wait: 1, key: 1 } }],
+  ['waitFor', { debounce: { wait: 1, waitFor: 2 } }],
+  ['delay', { debounce: 1, delay: 1 }],
+  ['idempotencyKey', { debounce: 1, idempotencyKey: 'k' }],
+])('refuses what makes no sense: %s', async (word, options) => {
+  const { durably, job } = indexer()
+  const refused = job.trigger(1, options as TriggerOptions)
+  await expect(refused).rejects.toThrow(InvalidOptionError)
+  await expect(refused).rejects.toThrow(word)
+  expect(await durably.getRuns()).toEqual([])
+})
+
+it('is not for batches', async () => {
+  const { durably, job } = indexer()
+  const items = [{ payload: 1, options: { debounce: 1 } }, { payload: 2 }]
+  await expect(job.batchTrigger(items)).rejects.toThrow('debounce is for trigger()')
+  expect(await durably.getRuns()).toEqual([])
+})
+
+it('says when the storage does not have it', async () => {
+  const { debounce: _, ...storage } = createMemoryStorage()
+  const durably = createDurably({ storage, logger: null })
+  const job = durably.defineJob({ name: 'index', input: anything }, () => {})
+  await expect(job.trigger(1, { debounce: 1 })).rejects.toMatchObject({ code: 'CAPABILITY_MISSING' })
+})
