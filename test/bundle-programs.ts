@@ -5,9 +5,13 @@ const DRIVERS = ['better-sqlite3', '@libsql/client', '@libsql/kysely-libsql', 'p
 
 /**
  * Bundles programs from the sources, as modules that plain Node starts quickly: tests start hundreds of them. `entries` are
- * paths by name.
+ * paths by name, `installed` the packages that are loaded from where they are installed as well.
  */
-export async function bundlePrograms(entries: Readonly<Record<string, string>>, outDir: string): Promise<void> {
+export async function bundlePrograms(
+  entries: Readonly<Record<string, string>>,
+  outDir: string,
+  installed: readonly string[] = [],
+): Promise<void> {
   await build({
     entryPoints: { ...entries },
     outdir: outDir,
@@ -18,7 +22,7 @@ export async function bundlePrograms(entries: Readonly<Record<string, string>>, 
     platform: 'node',
     target: 'node20',
     conditions: ['@coji/durably-source'],
-    external: DRIVERS,
+    external: [...DRIVERS, ...installed],
     logLevel: 'error',
   })
 }
