@@ -32,11 +32,17 @@ export interface Program {
 }
 
 export interface Programs {
-  start(name: keyof typeof PROGRAMS, args: readonly string[], env?: Readonly<Record<string, string>>): Program
+  start(name: keyof typeof PROGRAMS, args: readonly string[], options?: StartOptions): Program
   /** The command, to its end. */
   durably(...args: readonly string[]): Promise<Ended>
   /** The bundles are here. */
   readonly folder: string
+}
+
+interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>
+  /** Where the bundles have been copied to. */
+  readonly folder?: string
 }
 
 /** Bundles the command and an application from the sources, and ends what a test file leaves running. */
@@ -53,8 +59,8 @@ export function usePrograms(): Programs {
     await Promise.all(left)
     rmSync(folder, { recursive: true, force: true })
   })
-  const start: Programs['start'] = (name, args, env = {}) => {
-    const program = run(`${folder}/${name}.mjs`, args, env)
+  const start: Programs['start'] = (name, args, options = {}) => {
+    const program = run(`${options.folder ?? folder}/${name}.mjs`, args, options.env ?? {})
     started.add(program.child)
     void program.ended.then(() => started.delete(program.child))
     return program
