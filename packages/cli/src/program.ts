@@ -2,6 +2,7 @@ import { Argument, Command } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { CHANGES } from './changes'
 import type { ChangeOptions } from './commands/change'
+import type { DashboardOptions } from './commands/dashboard'
 import type { LogsOptions } from './commands/logs'
 import type { MigrateOptions } from './commands/migrate'
 import type { RunsOptions } from './commands/runs'
@@ -18,6 +19,7 @@ export function createProgram(terminal: Terminal): Command {
   addChange(program, 'retry', terminal)
   addChange(program, 'cancel', terminal)
   addMigrate(program, terminal)
+  addServers(program, terminal)
   return program
 }
 
@@ -93,4 +95,25 @@ function addMigrate(program: Command, terminal: Terminal): void {
       const { migrateTables } = await import('./commands/migrate')
       await migrateTables(options, terminal)
     })
+}
+
+function addServers(program: Command, terminal: Terminal): void {
+  command(program, 'dashboard', 'serve a page with all runs, to this machine')
+    .option('-p, --port <number>', 'the port (default: 4777, or a free one)', integerFrom(0, 65_535))
+    .option('--host <address>', 'the address to listen at; others than this one are open to the network', '127.0.0.1')
+    .option('--write', 'let runs be cancelled, retried and deleted')
+    .option('--tenant <name>', 'show the runs of this tenant only')
+    .option('--open', 'open it in the browser')
+    .action(async (options: DashboardOptions) => {
+      const { serveDashboard } = await import('./commands/dashboard')
+      await serveDashboard(options, terminal)
+    })
+  command(
+    program,
+    'mcp',
+    'let a coding agent ask what failed and why (Model Context Protocol over stdio, read-only)',
+  ).action(async (options: CommonOptions) => {
+    const { serveMcp } = await import('./commands/mcp')
+    await serveMcp(options, terminal)
+  })
 }

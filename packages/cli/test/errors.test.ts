@@ -173,7 +173,7 @@ describe('what makes no sense is told with what would', () => {
     [['runs', '--since', 'yesterday'], 'A time is 30s, 15m, 2h, 7d, 4w, or a date'],
     [['runs', '--label', 'red'], 'A label is given as name=value.'],
     [['runs', '--waits-for', 'godot'], 'Allowed choices are retry, unpark, signal, time, child.'],
-    [['runs', '--cursor', 'x', '--db', 'x'], '--cursor takes what `durably runs` has printed.'],
+    [['runs', '--cursor', 'x', '--db', 'x'], 'A cursor is what the page before has said.'],
     [['retry', '--db', 'x'], 'Which runs? Give the id of one, a filter such as --job, or --all.'],
     [['cancel', 'x', '--job', 'y', '--db', 'x'], 'either the id of a run or a filter, not both'],
   ] as const)('%j', async (args, message) => {

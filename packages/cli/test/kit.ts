@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { bundlePrograms } from '../../../test/bundle-programs'
+import { type BundlePlugin, bundlePrograms } from '../../../test/bundle-programs'
 import { createDatabase } from '../../../test/postgres'
 import { main } from '../src/main'
 
@@ -14,6 +14,15 @@ import { main } from '../src/main'
 const CACHE = fileURLToPath(new URL('../node_modules/.cache/durably-cli', import.meta.url))
 
 const PROGRAMS = { durably: '../src/durably.ts', worker: './programs/worker.ts' } as const
+
+const INSTALLED = ['commander', '@hono/node-server', '@modelcontextprotocol/server']
+
+/** The built page of the dashboard has tests of its own. */
+function smallPage(): BundlePlugin {
+  const assets = { 'index.html': { type: 'text/html', text: '<html><head></head>the page</html>' } }
+  const contents = `export const BUILT_ASSETS = ${JSON.stringify(assets)}`
+  return { name: 'small-page', setup: ({ onLoad }) => onLoad({ filter: /built-assets\.ts$/ }, () => ({ contents })) }
+}
 
 export interface Ended {
   readonly code: number | null
@@ -51,7 +60,7 @@ export function usePrograms(): Programs {
   const started = new Set<ChildProcess>()
   beforeAll(() => {
     const paths = Object.entries(PROGRAMS).map(([name, path]) => [name, fileURLToPath(new URL(path, import.meta.url))])
-    return bundlePrograms(Object.fromEntries(paths), folder, ['commander', '@modelcontextprotocol/server'])
+    return bundlePrograms(Object.fromEntries(paths), folder, { installed: INSTALLED, plugins: [smallPage()] })
   })
   afterAll(async () => {
     const left = [...started].map((child) => once(child, 'close'))

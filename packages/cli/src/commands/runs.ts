@@ -1,7 +1,7 @@
-import type { Run, RunCursor } from '@coji/durably'
+import type { Run } from '@coji/durably'
+import { fromCursor, toCursor } from '../cursor'
 import { withDatabase } from '../database/open'
 import { type CommonOptions, type FilterOptions, toFilter } from '../options'
-import { Misuse } from '../refusal'
 import { type Column, renderTable } from '../terminal/table'
 import { paintStatus } from '../terminal/statuses'
 import type { Terminal } from '../terminal/terminal'
@@ -60,18 +60,4 @@ function aboutOf({ error, waitingFor, progress, attempt }: Run): string {
   if (progress === null) return ''
   const { current, total, message } = progress
   return [total === undefined ? String(current) : `${current}/${total}`, message].filter(Boolean).join(' ')
-}
-
-const SEPARATOR = '~'
-
-/** The place of a run, which need not be there any more when the list goes on. */
-function fromCursor({ createdAt, id }: RunCursor): string {
-  return `${createdAt}${SEPARATOR}${id}`
-}
-
-function toCursor(text: string): RunCursor {
-  const [createdAt = '', id = ''] = text.split(SEPARATOR)
-  if (id === '' || Number.isNaN(Date.parse(createdAt)))
-    throw new Misuse('--cursor takes what `durably runs` has printed.')
-  return { createdAt, id }
 }

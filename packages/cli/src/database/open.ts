@@ -19,6 +19,7 @@ export interface OpenDatabase {
   readonly durably: SqlDurably
   /** As people may read it. */
   readonly name: string
+  readonly address: Address
   /** The version of its tables. */
   readonly version: number
 }
@@ -44,7 +45,7 @@ export async function withDatabase<T>(
     try {
       const state = await durably.storage.reportSchema()
       if (access.anyVersion !== true) schemaTrouble(state, { address, place })
-      return await body({ durably, name: address.name, version: state.version })
+      return await body({ durably, name: address.name, address, version: state.version })
     } finally {
       await durably.close()
     }
