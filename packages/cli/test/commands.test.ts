@@ -58,7 +58,7 @@ describe.each(PLACES)('beside an application at work on $name', ({ open }) => {
     const failed = await durably('run', id)
     expect(failed.code).toBe(0)
     expect(failed.out).toContain(`Run ${id} of job "charge" failed at`)
-    expect(failed.out).toContain('in step "pay": The card of order 17 was refused `durably retry')
+    expect(failed.out).toContain('in step "pay": The card of order 17 was refused. `durably retry')
     expect(failed.out).toMatch(/^reserve +completed +run +1 +\S+ \S+ +"room for 17"$/m)
     expect(failed.out).toMatch(/^pay +failed +run +1/m)
     const waiting = await json('show', ids.talking)
