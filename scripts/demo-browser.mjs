@@ -31,7 +31,7 @@ async function build() {
 
 /** The development server takes the packages from their sources: there is nothing to build. */
 async function demo({ port, preview = false }) {
-  for (const prepare of [() => installDemo(APP), ...(preview ? [build] : [])]) {
+  for (const prepare of [() => installDemo('demo-browser', ['--filter', `${APP}...`]), ...(preview ? [build] : [])]) {
     const code = await prepare()
     if (code !== 0) return code
   }

@@ -4,31 +4,42 @@ import { filesBelow, fingerprint, isStamped, stamp } from './fingerprint.mjs'
 import { installDemo } from './install.mjs'
 import { pnpm, ROOT, run } from './pnpm.mjs'
 
+const APP = '@coji/durably-node-demo'
 const ENTRY = 'apps/node-demo/dist/main.js'
 const BUILT = ['core', 'storage-kysely', 'plugins', 'durably'].map((name) => `packages/${name}`)
 
-function sources() {
-  const isSource = (path) => /\/(package|tsconfig)\.json$|\/tsup\.config\.ts$|\/src\//.test(path)
-  const below = [...BUILT, 'apps'].flatMap((folder) => filesBelow(folder, isSource))
+/** The dashboard is shown by the command, which takes longer to install and to build: only for those who want to see it. */
+const LEAN = { name: 'demo', filter: ['--filter-prod', `${APP}...`], folders: BUILT, outputs: [] }
+const WITH_DASHBOARD = {
+  name: 'demo-dashboard',
+  filter: ['--filter', `${APP}...`],
+  folders: [...BUILT, ...['server', 'react', 'dashboard', 'cli'].map((name) => `packages/${name}`)],
+  outputs: ['packages/cli/dist/durably.js', 'packages/dashboard/dist/index.js'],
+}
+
+function sources({ folders }) {
+  const isSource = (path) => /\/(package|tsconfig)\.json$|\/tsup\.config\.ts$|\/(src|ui)\//.test(path)
+  const below = [...folders, 'apps'].flatMap((folder) => filesBelow(folder, isSource))
   return fingerprint([...below, 'tsconfig.base.json', 'tsup.preset.ts', 'pnpm-lock.yaml'])
 }
 
-function isBuilt(wanted) {
-  const outputs = [ENTRY, ...BUILT.map((folder) => `${folder}/dist/index.js`)]
-  return isStamped('build-demo', wanted) && outputs.every((path) => existsSync(join(ROOT, path)))
+function isBuilt({ name, outputs }, wanted) {
+  const all = [ENTRY, ...BUILT.map((folder) => `${folder}/dist/index.js`), ...outputs]
+  return isStamped(`build-${name}`, wanted) && all.every((path) => existsSync(join(ROOT, path)))
 }
 
-async function build() {
-  const wanted = sources()
-  if (isBuilt(wanted)) return 0
+async function build(kind) {
+  const wanted = sources(kind)
+  if (isBuilt(kind, wanted)) return 0
   process.stdout.write('Building the packages and the demo …\n')
-  const code = await pnpm(['--filter', '@coji/durably-node-demo...', 'run', 'build'], { quiet: true })
-  if (code === 0) stamp('build-demo', wanted)
+  const code = await pnpm([...kind.filter, 'run', 'build'], { quiet: true })
+  if (code === 0) stamp(`build-${kind.name}`, wanted)
   return code
 }
 
 async function demo(args) {
-  for (const prepare of [installDemo, build]) {
+  const kind = args.includes('--dashboard') ? WITH_DASHBOARD : LEAN
+  for (const prepare of [() => installDemo(kind.name, kind.filter), () => build(kind)]) {
     const code = await prepare()
     if (code !== 0) return code
   }

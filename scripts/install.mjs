@@ -1,7 +1,6 @@
 import { filesBelow, fingerprint, isStamped, stamp } from './fingerprint.mjs'
 import { pnpm } from './pnpm.mjs'
 
-const DEMO = '@coji/durably-node-demo'
 const FLAGS = ['install', '--frozen-lockfile', '--prefer-offline', '--reporter=append-only']
 
 function inputs() {
@@ -22,11 +21,11 @@ export async function installAll() {
 }
 
 /** Installs what a demo is built from. Scripts stay off: they would compile a database driver it does not use. */
-export async function installDemo(demo = DEMO) {
+export async function installDemo(demo, filter) {
   const wanted = inputs()
-  const name = `install ${demo.replace('/', ' ')}`
+  const name = `install-${demo}`
   if (isStamped('install-all', wanted) || isStamped(name, wanted)) return 0
-  const code = await pnpm([...FLAGS, '--ignore-scripts', '--filter', `${demo}...`])
+  const code = await pnpm([...FLAGS, '--ignore-scripts', ...filter])
   if (code === 0) stamp(name, wanted)
   return code
 }

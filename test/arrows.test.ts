@@ -110,6 +110,8 @@ const FIXTURES: readonly Fixture[] = [
   ...forbidden('packages/dashboard/src', 'node:fs', 'react', '@coji/durably-server', '../ui/build'),
   ...allowed('packages/dashboard/ui/list', '@coji/durably-react', '@coji/durably-server/client', 'wouter', '../format'),
   ...forbidden('packages/dashboard/ui/list', '@coji/durably-server', '@coji/durably', 'zod', 'node:fs'),
+  ...allowed('packages/cli/src', '@coji/durably', '@coji/durably/libsql', 'commander', 'node:fs/promises', './program'),
+  ...forbidden('packages/cli/src', '@coji/durably-core', '@libsql/client', 'pg', 'hono', '../../durably/src/index'),
   ...allowed('packages/durably/test', 'node:fs', 'zod', '../src/index'),
   ...forbidden('packages/durably/test', '../../core/src/index', '@coji/durably-core/src/run'),
   ...allowed('apps/sample/src', '@coji/durably', '@coji/durably/libsql', 'node:fs', './main'),

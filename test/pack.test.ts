@@ -76,8 +76,9 @@ function tsconfig(install: Install): string {
 
 function tarballs(): readonly string[] {
   if (!existsSync(PACKED)) throw new Error('nothing is packed: run `npm run packages` after `npm run build`')
-  // Those for React ask for React, which npm holds against the optional peers of the optional peers of drivers.
-  const names = readdirSync(PACKED).filter((name) => !/durably-(react|dashboard)-/.test(name))
+  // Those for React ask for React, which npm holds against the optional peers of the optional peers of drivers. The command
+  // brings drivers along.
+  const names = readdirSync(PACKED).filter((name) => !/durably-(react|dashboard|cli)-/.test(name))
   return names.map((name) => join(PACKED, name))
 }
 

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -62,5 +64,35 @@ describe('the built packages', () => {
     expect(versionOf('kysely')).toMatch(/^0\.28\./)
     expect(versionOf('kysely-next')).toMatch(/^0\.29\./)
     expect(smoke(node24(), await withNextKysely('libsql.mjs'))).toMatch(/^v24\.\S+ 42$/)
+  })
+})
+
+describe('the built command', () => {
+  const command = join(ROOT, 'packages', 'cli', 'dist', 'durably.js')
+  const made = () => {
+    const database = join(folder, `${Math.random().toString(36).slice(2)}.db`)
+    runChild({ command: execPath, args: [join(SMOKE, 'libsql.mjs'), database], cwd: folder })
+    return database
+  }
+
+  it.each(['this Node', 'Node 24'])('reads a database on %s', (which) => {
+    const node = which === 'this Node' ? execPath : node24()
+    const printed = runChild({ command: node, args: [command, 'runs', '--json', '--db', made()], cwd: folder })
+    expect(JSON.parse(printed)).toMatchObject({ runs: [{ status: 'completed' }], next: null })
+  })
+
+  it('serves the built page of the dashboard', async () => {
+    const args = [command, 'dashboard', '--db', made(), '--port', '0']
+    const child = spawn(execPath, args, { stdio: ['ignore', 'pipe', 'ignore'] })
+    try {
+      const [line] = await once(child.stdout, 'data')
+      const url = String(line).trim()
+      const page = await (await fetch(url)).text()
+      const [, script] = /<script[^>]* src="([^"]+)"/.exec(page) ?? []
+      expect(await (await fetch(new URL(script ?? '', `${url}/`))).text()).toContain('durably-api')
+      expect(await (await fetch(`${url}/api/stats`)).json()).toMatchObject({ completed: 1 })
+    } finally {
+      child.kill('SIGKILL')
+    }
   })
 })

@@ -10,6 +10,8 @@ export interface DemoOptions {
   readonly keep: boolean
   readonly rows: number
   readonly color: boolean
+  /** Serve the dashboard on the database of the demo, and leave it open at the end. */
+  readonly dashboard: boolean
 }
 
 export type Arguments =
@@ -24,6 +26,7 @@ export const USAGE = `durably: a job killed in the middle, and carried on
   --db <path>    the database file (default: in a temporary
                  folder); a file named here is not deleted
   --rows <n>     rows of CSV (default: ${DEFAULT_ROWS})
+  --dashboard    show it all in a browser as well
   --keep         keep the temporary folder
   --no-color     no colours (NO_COLOR=1 does the same)
   --help         this text
@@ -38,6 +41,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
         rows: { type: 'string', default: String(DEFAULT_ROWS) },
         keep: { type: 'boolean', default: false },
         'no-color': { type: 'boolean', default: false },
+        dashboard: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     })
@@ -47,7 +51,8 @@ export function parseArguments(argv: readonly string[]): Arguments {
     if (!Number.isInteger(rows) || rows < MIN_ROWS || rows > MAX_ROWS) {
       return { kind: 'wrong', message: `--rows takes a whole number from ${MIN_ROWS} to ${MAX_ROWS}.` }
     }
-    return { kind: 'run', options: { db: values.db ?? null, keep: values.keep, rows, color: !values['no-color'] } }
+    const { db = null, keep, dashboard, 'no-color': isPlain } = values
+    return { kind: 'run', options: { db, keep, rows, dashboard, color: !isPlain } }
   } catch (error) {
     return { kind: 'wrong', message: error instanceof Error ? error.message : String(error) }
   }

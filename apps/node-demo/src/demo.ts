@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import type { CompletedRun } from '@coji/durably'
 import { checkImport, checkSearch } from '@coji/durably-jobs/sample'
+import { openDashboard } from './dashboard'
 import { killAndReplace } from './kill-and-replace'
 import { formatCount, formatMegabytes, formatSeconds } from './numbers'
 import { openDemo } from './open-demo'
@@ -15,18 +17,28 @@ export async function runDemo(params: DemoParams): Promise<boolean> {
   const begun = performance.now()
   const { screen, folder } = params
   await prepare(params)
-  const stage: Stage = { ...params, demo: openDemo({ db: folder.db, folder: folder.path }), workers: [] }
+  const demo = openDemo({ db: folder.db, folder: folder.path, history: params.options.dashboard })
+  const stage: Stage = { ...params, demo, workers: [], dashboard: null }
   try {
     const reports = await perform(stage)
     screen.line()
     const holds = printReport(screen, reports)
     screen.line()
     screen.line(screen.paint('dim', `  ${formatSeconds(performance.now() - begun)} in all`))
+    await leaveOpen(stage)
     return holds
   } finally {
-    await Promise.all(stage.workers.map((worker) => worker.kill()))
+    await Promise.all([...stage.workers.map((worker) => worker.kill()), stage.dashboard?.close()])
     await stage.demo.durably.close()
   }
+}
+
+/** Whoever wanted to look has the time to. */
+async function leaveOpen({ dashboard, screen, signal }: Stage): Promise<void> {
+  if (dashboard === null) return
+  screen.line()
+  screen.line(`  The dashboard stays at ${dashboard.url} until Ctrl-C.`)
+  if (!signal.aborted) await once(signal, 'abort')
 }
 
 async function prepare({ options, folder, screen, signal }: DemoParams): Promise<void> {
@@ -46,6 +58,11 @@ async function prepare({ options, folder, screen, signal }: DemoParams): Promise
 async function perform(stage: Stage): Promise<JobReport[]> {
   const { demo, options, screen, signal, folder } = stage
   await demo.durably.migrate()
+  if (options.dashboard) {
+    stage.dashboard = await openDashboard(folder.db)
+    screen.line(`  dashboard  ${stage.dashboard.url}`)
+    screen.line()
+  }
   const importRun = await demo.importCsv.trigger(importPayload(options.rows))
   const indexRun = await demo.buildSearchIndex.trigger(indexPayload())
   const { recorded, first, second } = await killAndReplace(stage, importRun.id)

@@ -29,10 +29,11 @@ export async function killAndReplace(stage: Stage, runId: string) {
   return { first, second, recorded }
 }
 
-function hire({ folder, workers }: Stage, dead: WorkerProcess | null): WorkerProcess {
+function hire({ folder, workers, options }: Stage, dead: WorkerProcess | null): WorkerProcess {
   const { db, path, witness } = folder
   const workerId = `demo-${process.pid}-${workers.length + 1}`
-  const worker = startWorker({ db, folder: path, witness, workerId, dead: dead?.workerId ?? null })
+  const config = { db, folder: path, witness, workerId, history: options.dashboard }
+  const worker = startWorker({ ...config, dead: dead?.workerId ?? null })
   workers.push(worker)
   return worker
 }

@@ -1,4 +1,5 @@
 import type { DemoOptions } from './arguments'
+import type { Dashboard } from './dashboard'
 import type { DemoFolder } from './folder'
 import type { Demo } from './open-demo'
 import type { Screen } from './screen'
@@ -18,6 +19,8 @@ export interface Stage extends DemoParams {
   readonly demo: Demo
   /** Every process of this demo, so that none outlives it. */
   readonly workers: WorkerProcess[]
+  /** Once there are tables to look at, if it is wanted. */
+  dashboard: Dashboard | null
 }
 
 /** The names of the steps that the database has a result of. */

@@ -8,6 +8,8 @@ export const workerConfig = z.object({
   workerId: z.string(),
   /** The worker that this one comes after, when the parent has seen it die. */
   dead: z.string().nullable(),
+  /** Whether events and logs are stored. */
+  history: z.boolean(),
 })
 
 export type WorkerConfig = z.output<typeof workerConfig>

@@ -3,13 +3,13 @@ import { parseArguments, USAGE } from '../src/arguments'
 
 describe('parseArguments', () => {
   test('needs nothing', () => {
-    const options = { db: null, keep: false, rows: 500_000, color: true }
+    const options = { db: null, keep: false, rows: 500_000, color: true, dashboard: false }
     expect(parseArguments([])).toEqual({ kind: 'run', options })
   })
 
   test('takes every option', () => {
-    const options = { db: 'my.db', keep: true, rows: 50_000, color: false }
-    const argv = ['--db', 'my.db', '--keep', '--rows=50_000', '--no-color']
+    const options = { db: 'my.db', keep: true, rows: 50_000, color: false, dashboard: true }
+    const argv = ['--db', 'my.db', '--keep', '--rows=50_000', '--no-color', '--dashboard']
     expect(parseArguments(argv)).toEqual({ kind: 'run', options })
   })
 
@@ -23,7 +23,8 @@ describe('parseArguments', () => {
   }
 
   test('the help names every option and fits into 60 columns', () => {
-    for (const option of ['--db', '--rows', '--keep', '--no-color', '--help']) expect(USAGE).toContain(option)
+    for (const option of ['--db', '--rows', '--keep', '--dashboard', '--no-color', '--help'])
+      expect(USAGE).toContain(option)
     for (const line of USAGE.split('\n')) expect(line.length).toBeLessThan(60)
   })
 })

@@ -86,6 +86,21 @@ describe('the built demo', () => {
     expect(again.code).toBe(0)
   })
 
+  test('shows the dashboard of its database, and leaves it open until it is told to end', async () => {
+    let stats: Promise<unknown> | undefined
+    const { code, text } = await demo(['--rows', '1000', '--dashboard'], (sofar, kill) => {
+      const [, url] = /stays at (\S+) until Ctrl-C/.exec(sofar) ?? []
+      if (url === undefined || stats !== undefined) return
+      stats = fetch(`${url}/api/stats`)
+        .then((response) => response.json())
+        .finally(() => kill('SIGINT'))
+    })
+    expect(await stats).toMatchObject({ completed: 2, failed: 0 })
+    expect(code).toBe(0)
+    expect(text).toMatch(/dashboard {2}http:/)
+    expect(await readdir(temporary)).toEqual([])
+  })
+
   for (const [signal, expected] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],

@@ -10,6 +10,7 @@ export type {
   DurablyDatabase,
   DurablyDialect,
   GatheredTable,
+  Holder,
   InboxTable,
   JobStartsTable,
   LeadersTable,
@@ -24,12 +25,14 @@ export type {
   RunLabelsTable,
   RunsTable,
   SchedulesTable,
+  SchemaReport,
   SchemaVersionsTable,
   Sender,
   SignalsTable,
   SqlTransaction,
   StepsTable,
   SubscriptionsTable,
+  WorkReport,
 } from '@coji/durably-storage-kysely'
 export type { SqlDatabase } from './sql-storage'
 export {

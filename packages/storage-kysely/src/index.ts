@@ -24,3 +24,5 @@ export type {
   SubscriptionsTable,
 } from './dialect'
 export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
+export type { Holder, WorkReport } from './read'
+export type { SchemaReport } from './schema'

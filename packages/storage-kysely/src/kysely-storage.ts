@@ -37,11 +37,11 @@ import { createCluster } from './cluster'
 import { type DialectHooks, dialectOf, type Durability, type DurablyDatabase, hooksOf, tableRefs } from './dialect'
 import { type DurabilityReport, Executor, gated, reportDurability } from './connection'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
-import { createEvents, createLogs, createReads } from './read'
+import { createEvents, createLogs, createReads, reportWork, type WorkReport } from './read'
 import { FENCES, type Fences, type SqlContext, type StatementTarget } from './statement'
 import { requireOptions } from './given-database'
 import { channelOf, HintRelay, notifyDue, Watchers } from './watch'
-import { migrate, SchemaGate } from './schema'
+import { migrate, reportSchema, SchemaGate, type SchemaReport } from './schema'
 
 /** Where the runs are kept. */
 export type KyselyStorageOptions<DB = DurablyDatabase> = {
@@ -66,6 +66,10 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   close(): Promise<void>
   /** The durability settings in force, read from the connection. */
   reportDurability(): Promise<DurabilityReport>
+  /** How far the tables are; reads and changes nothing, also where there are none. */
+  reportSchema(): Promise<SchemaReport>
+  /** Which run has waited longest, and which workers hold runs. */
+  reportWork(): Promise<WorkReport>
   readonly events: EventStorage
   readonly logs: LogStorage
   readonly signals: SignalStorage
@@ -200,7 +204,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   return {
     migrate: () => gate.noting(migrate(context, executor)),
     checkSchema: () => gate.look(executor),
-    reportDurability: () => reportDurability(context, executor),
+    ...reports(context, executor),
     async enqueue(runs) {
       if (runs.length === 0) return []
       const answers = await passed(() => enqueuer.enqueueAtOnce(executor.callers, runs))
@@ -252,6 +256,14 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     }),
     limits: limitStorage({ executor, watchers, limits, claimWithin, told, passed }),
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
+}
+
+function reports(context: SqlContext, executor: Executor) {
+  return {
+    reportDurability: () => reportDurability(context, executor),
+    reportSchema: () => reportSchema(context, executor),
+    reportWork: () => reportWork(context, executor.callers),
+  }
 }
 
 type Passed = <T>(write: () => Promise<T> | T) => Promise<T>

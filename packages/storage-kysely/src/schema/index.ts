@@ -1,2 +1,2 @@
-export { migrate } from './migrate'
+export { migrate, reportSchema, type SchemaReport } from './migrate'
 export { SchemaGate } from './schema-gate'

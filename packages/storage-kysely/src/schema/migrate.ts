@@ -13,6 +13,16 @@ interface SchemaState {
   readonly minReader: number
 }
 
+/** How far the tables are, and how far this code would bring them. */
+export interface SchemaReport {
+  /** 0 without tables. */
+  readonly version: number
+  /** The oldest version whose code may work with the tables as they are. */
+  readonly minReader: number
+  /** To which `migrate()` brings them; from then on `minReader` is as below. */
+  readonly newest: { readonly version: number; readonly minReader: number }
+}
+
 /** More than the number of processes that can be one migration ahead of this one. */
 const MAX_ROUNDS = MIGRATIONS.length + 10
 
@@ -45,6 +55,12 @@ export async function checkSchema(context: SqlContext, reader: Reader): Promise<
   const { version, minReader } = await readState(context, reader)
   if (minReader > SCHEMA_VERSION) throw new SchemaTooNewError(minReader, SCHEMA_VERSION)
   if (version < SCHEMA_VERSION) throw new NotMigratedError(version, SCHEMA_VERSION)
+}
+
+/** Reads, and changes nothing. */
+export async function reportSchema(context: SqlContext, reader: Reader): Promise<SchemaReport> {
+  const minReader = Math.max(...MIGRATIONS.map((migration) => migration.minReader))
+  return { ...(await readState(context, reader)), newest: { version: SCHEMA_VERSION, minReader } }
 }
 
 async function readState({ db, tables, prefix }: SqlContext, reader: Reader): Promise<SchemaState> {
