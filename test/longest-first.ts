@@ -1,15 +1,16 @@
-import { relative } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { ROOT } from './root.ts'
 
 /** What takes tens of seconds: begun last, it would keep one core waiting for another at the end. */
 const LONGEST = [
+  'packages/core/src/testing/simulation.test.ts',
   'packages/storage-kysely/test/contract.test.ts',
   'packages/durably/test/tabs/frozen.test.ts',
   'packages/durably/test/postgres/clocks.test.ts',
   'packages/durably/test/tabs/groups.test.ts',
   'packages/durably/test/firefox/firefox.test.ts',
-  'packages/core/src/testing/simulation.test.ts',
   'packages/durably/test/tabs/leader.test.ts',
   'packages/durably/test/tabs/navigation.test.ts',
   'packages/durably/test/processes/poison.test.ts',
@@ -18,6 +19,7 @@ const LONGEST = [
   'apps/browser-demo/test/tab-closed.test.ts',
   'apps/browser-demo/test/browser-killed.test.ts',
   'examples/browser-plain/test/page.test.ts',
+  'packages/server/test/fuzz.test.ts',
   'test/pack.test.ts',
   'benchmarks/counts.test.ts',
   'apps/node-demo/test/demo.test.ts',
@@ -33,7 +35,7 @@ const LONGEST = [
   'apps/browser-demo/test/screen.test.ts',
   'apps/browser-demo/test/calm.test.ts',
   'packages/core/src/queue/histories.test.ts',
-  'packages/core/src/fan-out.test.ts',
+  'packages/core/src/step/fan-out.test.ts',
   'packages/storage-kysely/test/fences.test.ts',
   'packages/storage-kysely/test/transaction.test.ts',
   'packages/storage-kysely/test/postgres/interleavings.test.ts',
@@ -42,6 +44,9 @@ const LONGEST = [
   'packages/storage-kysely/test/simulation.test.ts',
   'examples/custom-storage/run.test.ts',
 ]
+
+const missing = LONGEST.filter((file) => !existsSync(join(ROOT, file)))
+if (missing.length > 0) throw new Error(`test/longest-first.ts names files that are not there: ${missing.join(', ')}.`)
 
 /** Files of all projects side by side, and those first that would be waited for. */
 export class LongestFirst extends BaseSequencer {
