@@ -1,3 +1,4 @@
+/// <reference types="vite/client" />
 import { createDurablyClient } from '@coji/durably-server/client'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
