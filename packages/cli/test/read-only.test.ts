@@ -7,6 +7,7 @@ import Database from 'better-sqlite3'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { createDatabase } from '../../../test/postgres'
+import { serveHrana } from '../../storage-kysely/test/hrana-server'
 import { readOnly } from '../src/database/read-only'
 import { call, newFile } from './kit'
 
@@ -85,6 +86,15 @@ it('reads with a role of Postgres that may do nothing else, and beside locked ro
   await readAll(reader.href, id)
   await owner.query('rollback')
   expect(await call(['cancel', id, '--db', reader.href])).toMatchObject({ code: 1, out: '' })
+})
+
+it('reads a server of libSQL', async () => {
+  const { file, id } = await newDatabase()
+  const server = await serveHrana(file)
+  onTestFinished(() => server.close())
+  await readAll(server.url, id)
+  expect((await call(['runs', '--db', server.url, '--json'])).out).toContain(id)
+  expect(await call(['cancel', id, '--db', server.url])).toMatchObject({ code: 0 })
 })
 
 it('lets no write pass, whoever asks for it', async () => {
