@@ -11,12 +11,14 @@ interface ExportTarget {
   readonly import: { readonly default: string }
 }
 
-/** One entry per path in the `exports` of the package that is built, so that the list exists once. */
+/** One entry per path in the `exports` of the package that is built, so that the list exists once. What is below `src`, that is. */
 function entriesOf(manifestPath: string): Record<string, string> {
   const { exports } = JSON.parse(readFileSync(manifestPath, 'utf8')) as {
     exports: Record<string, ExportTarget | string>
   }
-  const targets = Object.values(exports).filter((target) => typeof target !== 'string')
+  const targets = Object.values(exports)
+    .filter((target) => typeof target !== 'string')
+    .filter((target) => target[SOURCE_CONDITION].startsWith('./src/'))
   return Object.fromEntries(targets.map((target) => [basename(target.import.default, '.js'), target[SOURCE_CONDITION]]))
 }
 

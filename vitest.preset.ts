@@ -7,7 +7,8 @@ const conditions = ['@coji/durably-source']
 /** Where tests put their files and how fast their machine is, before anything else of a project begins. */
 export const MACHINE_SETUP = fileURLToPath(new URL('./test/machine-setup.ts', import.meta.url))
 
-const POSTGRES_SETUP = fileURLToPath(new URL('./test/postgres-setup.ts', import.meta.url))
+/** Which server of Postgres tests use; it is started when the first one asks for it. */
+export const POSTGRES_SETUP = fileURLToPath(new URL('./test/postgres-setup.ts', import.meta.url))
 
 /** A test that hangs ends at last. None has to be quick: what it waits for comes late on a machine that is busy. */
 export const PATIENCE = {

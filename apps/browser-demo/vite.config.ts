@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import react from '@vitejs/plugin-react'
 import sqlocal from 'sqlocal/vite'
 import { defineConfig } from 'vite'
@@ -26,6 +27,10 @@ export default defineConfig(({ command, mode }) => ({
   },
   server: { headers: ISOLATED },
   preview: { headers: ISOLATED },
-  // React, Kysely and Zod, all of which the first screen needs.
-  build: { target: 'es2022', chunkSizeWarningLimit: 1000 },
+  build: {
+    target: 'es2022',
+    // React, Kysely and Zod, all of which the first screen needs.
+    chunkSizeWarningLimit: 1000,
+    rolldownOptions: { input: ['index.html', 'dashboard.html'].map((page) => join(import.meta.dirname, page)) },
+  },
 }))

@@ -1,3 +1,7 @@
-import { testProject } from '../../vitest.preset.ts'
+import { fileURLToPath } from 'node:url'
+import { MACHINE_SETUP, POSTGRES_SETUP, sharingProject } from '../../vitest.preset.ts'
 
-export default testProject('cli')
+const project = sharingProject('cli')
+const BUNDLED_PROGRAMS = fileURLToPath(new URL('test/bundled-programs.ts', import.meta.url))
+
+export default { ...project, test: { ...project.test, globalSetup: [MACHINE_SETUP, POSTGRES_SETUP, BUNDLED_PROGRAMS] } }

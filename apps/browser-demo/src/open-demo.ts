@@ -2,11 +2,12 @@ import { createDurably, type Durably } from '@coji/durably'
 import { withLogPersistence, withTabLeader } from '@coji/durably/plugins'
 import { sqlocal } from '@coji/durably/sqlocal'
 import { createBuildSearchIndex, createImportCsv } from '@coji/durably-jobs'
+import { bulkJob } from '@coji/durably-server'
+import { DATABASE } from './database'
 import type { DemoFiles } from './demo-files'
 import { createForgetfulFiles } from './forgetful-files'
 import { createOpfsFiles } from './opfs-files'
 
-const DATABASE = 'durably-demo.sqlite3'
 /** Two, so that a short run does not wait for a long one. */
 const CONCURRENCY = 2
 /** Here people kill the worker for the fun of it. */
@@ -44,6 +45,8 @@ export async function openDemo({ allowMemory, onLeadership }: OpenDemoParams) {
 }
 
 function registerJobs(durably: Durably, files: DemoFiles) {
+  // What the dashboard does to many runs at once is a run as well, and the worker is here.
+  durably.register({ bulk: bulkJob(durably) })
   return durably.register({
     importCsv: createImportCsv({ files }),
     buildSearchIndex: createBuildSearchIndex({ files }),

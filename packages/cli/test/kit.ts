@@ -4,25 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { type BundlePlugin, bundlePrograms } from '../../../test/bundle-programs'
+import { afterAll, inject, onTestFinished } from 'vitest'
 import { createDatabase } from '../../../test/postgres'
 import { main } from '../src/main'
-
-/** Below the package, so that the bundles find its drivers. */
-const CACHE = fileURLToPath(new URL('../node_modules/.cache/durably-cli', import.meta.url))
-
-const PROGRAMS = { durably: '../src/durably.ts', worker: './programs/worker.ts' } as const
-
-const INSTALLED = ['commander', '@hono/node-server', '@modelcontextprotocol/server']
-
-/** The built page of the dashboard has tests of its own. */
-function smallPage(): BundlePlugin {
-  const assets = { 'index.html': { type: 'text/html', text: '<html><head></head>the page</html>' } }
-  const contents = `export const BUILT_ASSETS = ${JSON.stringify(assets)}`
-  return { name: 'small-page', setup: ({ onLoad }) => onLoad({ filter: /built-assets\.ts$/ }, () => ({ contents })) }
-}
 
 export interface Ended {
   readonly code: number | null
@@ -41,7 +25,7 @@ export interface Program {
 }
 
 export interface Programs {
-  start(name: keyof typeof PROGRAMS, args: readonly string[], options?: StartOptions): Program
+  start(name: 'durably' | 'worker', args: readonly string[], options?: StartOptions): Program
   /** The command, to its end. */
   durably(...args: readonly string[]): Promise<Ended>
   /** The bundles are here. */
@@ -54,27 +38,22 @@ interface StartOptions {
   readonly folder?: string
 }
 
-/** Bundles the command and an application from the sources, and ends what a test file leaves running. */
+/** The bundled programs; ends what a file of tests leaves running. */
 export function usePrograms(): Programs {
-  const folder = `${CACHE}/${process.pid}-${Math.random().toString(36).slice(2)}`
+  const bundles = inject('programs')
   const started = new Set<ChildProcess>()
-  beforeAll(() => {
-    const paths = Object.entries(PROGRAMS).map(([name, path]) => [name, fileURLToPath(new URL(path, import.meta.url))])
-    return bundlePrograms(Object.fromEntries(paths), folder, { installed: INSTALLED, plugins: [smallPage()] })
-  })
   afterAll(async () => {
     const left = [...started].map((child) => once(child, 'close'))
     for (const child of started) child.kill('SIGKILL')
     await Promise.all(left)
-    rmSync(folder, { recursive: true, force: true })
   })
-  const start: Programs['start'] = (name, args, options = {}) => {
-    const program = run(`${options.folder ?? folder}/${name}.mjs`, args, options.env ?? {})
+  const start: Programs['start'] = (name, args, { folder = bundles, env = {} } = {}) => {
+    const program = run(`${folder}/${name}.mjs`, args, env)
     started.add(program.child)
     void program.ended.then(() => started.delete(program.child))
     return program
   }
-  return { start, folder, durably: (...args) => start('durably', args).ended }
+  return { start, folder: bundles, durably: (...args) => start('durably', args).ended }
 }
 
 function run(path: string, args: readonly string[], env: Readonly<Record<string, string>>): Program {

@@ -7,6 +7,7 @@ import Database from 'better-sqlite3'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { createDatabase } from '../../../test/postgres'
+import { serveHrana } from '../../storage-kysely/test/hrana-server'
 import { readOnly } from '../src/database/read-only'
 import { call, newFile } from './kit'
 
@@ -45,12 +46,16 @@ it('changes not a byte of the file by reading, and writes nothing beside it', as
 
 it('leaves the file in the mode that the application has chosen, also by writing', async () => {
   const { file, id } = await newDatabase()
-  const own = new Database(file)
-  onTestFinished(() => void own.close())
-  expect(own.pragma('journal_mode = delete', { simple: true })).toBe('delete')
+  const modeAfter = (pragma: string) => {
+    const own = new Database(file)
+    const mode = own.pragma(pragma, { simple: true })
+    own.close()
+    return mode
+  }
+  expect(modeAfter('journal_mode = delete')).toBe('delete')
   await readAll(file, id)
   expect(await call(['cancel', id, '--db', file])).toMatchObject({ code: 0 })
-  expect(own.pragma('journal_mode', { simple: true })).toBe('delete')
+  expect(modeAfter('journal_mode')).toBe('delete')
 })
 
 it('reads while somebody else writes, and waits for nobody', async () => {
@@ -81,6 +86,15 @@ it('reads with a role of Postgres that may do nothing else, and beside locked ro
   await readAll(reader.href, id)
   await owner.query('rollback')
   expect(await call(['cancel', id, '--db', reader.href])).toMatchObject({ code: 1, out: '' })
+})
+
+it('reads a server of libSQL', async () => {
+  const { file, id } = await newDatabase()
+  const server = await serveHrana(file)
+  onTestFinished(() => server.close())
+  await readAll(server.url, id)
+  expect((await call(['runs', '--db', server.url, '--json'])).out).toContain(id)
+  expect(await call(['cancel', id, '--db', server.url])).toMatchObject({ code: 0 })
 })
 
 it('lets no write pass, whoever asks for it', async () => {

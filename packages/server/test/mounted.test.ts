@@ -3,10 +3,10 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
-import { expect, it, onTestFinished } from 'vitest'
+import { it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { seeRunThrough } from '../../../test/mounted-handler'
 import type { DurablyHandler } from '../src'
-import { createDurablyClient } from '../src/client'
 import { openApi } from './api'
 
 interface Mount {
@@ -28,26 +28,16 @@ const MOUNTS: Readonly<Record<string, Mount>> = {
 it.each(Object.entries(MOUNTS))('is served by %s', async (_name, { basePath, mount }) => {
   const api = openApi(basePath === undefined ? {} : { basePath })
   api.durably.defineJob({ name: 'ask', input: z.unknown() }, (ctx) => ctx.waitFor('answer', { schema: z.unknown() }))
-  const listener = mount(api.handler)
-  const server = createServer(listener)
+  api.durably.start()
+  const server = createServer(mount(api.handler))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => void server.close())
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
   const { port } = server.address() as AddressInfo
-  const client = createDurablyClient({ url: `http://127.0.0.1:${port}/api/durably` })
-
-  const { id } = await client.trigger('ask', { text: 'ü' })
-  const events: string[] = []
-  const followed = (async () => {
-    for await (const { type } of client.subscribe(id)) events.push(type)
-  })()
-  await api.durably.runUntilIdle()
-  await expect.poll(() => events).toContain('run:suspend')
-  await client.signal(id, 'answer', 42)
-  await api.durably.runUntilIdle()
-  await followed
-  expect(events.at(-1)).toBe('run:complete')
-  expect(await client.getRun(id)).toMatchObject({ payload: { text: 'ü' }, output: 42 })
-  expect(await client.getRun('none')).toBeNull()
-  server.closeAllConnections()
+  await seeRunThrough(`http://127.0.0.1:${port}/api/durably`, {
+    ...{ jobName: 'ask', payload: { text: 'ü' }, signalName: 'answer', value: 42, output: 42 },
+  })
 })

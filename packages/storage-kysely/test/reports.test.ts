@@ -16,7 +16,10 @@ async function open({ onTestFinished }: TestContext, database: TestDatabase) {
   return { storage, durably: createDurably({ storage, workerId: 'w1' }) }
 }
 
-describe.each(DATABASES)('$name', (database) => {
+/** Postgres once more, which takes seconds to start. */
+const QUICK = DATABASES.filter(({ name }) => name !== 'pglite')
+
+describe.each(QUICK)('$name', (database) => {
   it('tells how far the tables are, and makes none', async (context) => {
     const { storage } = await open(context, database)
     const none = { version: 0, minReader: 0, newest: NEWEST }

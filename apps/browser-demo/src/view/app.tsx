@@ -31,7 +31,7 @@ export function App({ started }: { readonly started: StartedDemo }) {
           <SelectedRun state={state} actions={actions} isInMemory={isInMemory} />
         </div>
       </main>
-      <ConsoleHint />
+      <ConsoleHint isInMemory={isInMemory} />
       <p className="visually-hidden" role="status" aria-live="polite">
         {announcement}
       </p>

@@ -4,6 +4,7 @@ import { findRun } from '../database/find-run'
 import { type OpenDatabase, withDatabase } from '../database/open'
 import { type CommonOptions, type FilterOptions, toFilter } from '../options'
 import { Misuse, Refusal } from '../refusal'
+import { tame } from '../terminal/paint'
 import type { Terminal } from '../terminal/terminal'
 import { count } from '../terminal/words'
 import { renderRuns } from './runs'
@@ -48,7 +49,7 @@ async function changeOne(
   const run = await apply(database, change, found.id)
   if (run === null) throw inWrongState(change, await findRun(database, found.id))
   if (options.json === true) terminal.printJson({ done: [run.id], skipped: [] })
-  else terminal.print(`Run ${run.id} of ${run.jobName} ${change.after(run)}`)
+  else terminal.print(`Run ${run.id} of ${tame(run.jobName)} ${change.after(run)}`)
 }
 
 function inWrongState({ name, statuses }: Change, { id, status }: Run): Refusal {

@@ -75,7 +75,7 @@ async function follow(
 function line({ timestamp, level, stepName, message, data }: Log, { paint }: Terminal): string {
   const style = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'dim'
   const step = stepName === null ? '' : ` ${paint('cyan', tame(stepName))}`
-  const rest = data === undefined || data === null ? '' : ` ${paint('dim', JSON.stringify(data))}`
+  const rest = data === undefined || data === null ? '' : ` ${paint('dim', tame(JSON.stringify(data)))}`
   return `${paint('dim', timestamp)} ${paint(style, level.padEnd(5))}${step} ${tame(message)}${rest}`
 }
 
@@ -85,5 +85,5 @@ function nothingLogged({ id, lastEventSequence }: Run): string {
 }
 
 function ending({ id, status, error }: Run, { paint }: Terminal): string {
-  return `Run ${id} is ${paintStatus(paint, status)}${error === null ? '.' : `: ${error}`}`
+  return `Run ${id} is ${paintStatus(paint, status)}${error === null ? '.' : `: ${tame(error)}`}`
 }

@@ -2,7 +2,7 @@ import type { Run, Step } from '@coji/durably'
 import { findRun } from '../database/find-run'
 import { type OpenDatabase, withDatabase } from '../database/open'
 import type { CommonOptions } from '../options'
-import { tame } from '../terminal/paint'
+import { tame, tameLines } from '../terminal/paint'
 import { paintStatus } from '../terminal/statuses'
 import { type Column, renderTable, shorten } from '../terminal/table'
 import type { Terminal } from '../terminal/terminal'
@@ -29,10 +29,10 @@ type Found = Awaited<ReturnType<typeof readRun>>
 
 function render({ run, steps, explanation }: Found, terminal: Terminal): string {
   const { paint } = terminal
-  const title = `${paint('bold', run.jobName)} ${run.id} ${paintStatus(paint, run.status)}`
-  const parts = [title, '', explanation, '', ...factLines(run, terminal)]
+  const title = `${paint('bold', tame(run.jobName))} ${run.id} ${paintStatus(paint, run.status)}`
+  const parts = [title, '', tame(explanation), '', ...factLines(run, terminal)]
   const stack = run.errorDetail?.stack
-  if (run.error !== null && stack !== undefined) parts.push('', paint('dim', stack))
+  if (run.error !== null && stack !== undefined) parts.push('', paint('dim', tameLines(stack)))
   if (steps.length > 0) parts.push('', renderSteps(steps, terminal))
   return parts.join('\n')
 }

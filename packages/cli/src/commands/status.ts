@@ -2,6 +2,7 @@ import { RUN_STATUSES, type StatusCounts, type WorkReport } from '@coji/durably'
 import { type OpenDatabase, withDatabase } from '../database/open'
 import type { CommonOptions } from '../options'
 import type { Terminal } from '../terminal/terminal'
+import { tame } from '../terminal/paint'
 import { paintStatus } from '../terminal/statuses'
 import { ago, count, durationOf } from '../terminal/words'
 
@@ -30,7 +31,7 @@ function renderStatus(report: StatusReport, { paint }: Terminal): string {
   const facts = [
     ['Longest due', describeOldest(report)],
     ['Workers', describeWorkers(report)],
-    ...(pausedJobs.length === 0 ? [] : [['Paused jobs', [...pausedJobs].join(', ')]]),
+    ...(pausedJobs.length === 0 ? [] : [['Paused jobs', tame([...pausedJobs].join(', '))]]),
   ] as const
   const width = Math.max(...facts.map(([name]) => name.length))
   const indent = ' '.repeat(width + 2)
@@ -64,7 +65,7 @@ function waitingNote({ waitsForRetry, parked }: StatusCounts): string {
 function describeOldest({ oldestDue, at }: Pick<WorkReport, 'oldestDue' | 'at'>): string {
   if (oldestDue === null) return 'nothing is due'
   const since = durationOf(Date.parse(at) - Date.parse(oldestDue.dueSince))
-  return `${oldestDue.id} (${oldestDue.jobName}), for ${since}`
+  return `${oldestDue.id} (${tame(oldestDue.jobName)}), for ${since}`
 }
 
 function describeWorkers({ workers, oldestDue, at }: Pick<StatusReport, 'workers' | 'oldestDue' | 'at'>): string {
@@ -75,7 +76,7 @@ function describeWorkers({ workers, oldestDue, at }: Pick<StatusReport, 'workers
   const lines = workers.map(({ workerId, runs, heardAt, leaseUntil }) => {
     const isLate = Date.parse(leaseUntil) <= now
     const late = isLate ? `; its lease ran out ${ago(leaseUntil, now)}: the next worker that looks takes over` : ''
-    return `${workerId}: ${count(runs, 'run')}, heard of ${ago(heardAt, now)}${late}`
+    return `${tame(workerId)}: ${count(runs, 'run')}, heard of ${ago(heardAt, now)}${late}`
   })
   return lines.join('\n')
 }

@@ -23,3 +23,8 @@ export function tame(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that a terminal obeys
   return stripVTControlCharacters(text).replace(/\s*[\u0000-\u001f\u007f-\u009f]+\s*/g, ' ')
 }
+
+/** The same for what has lines of its own. */
+export function tameLines(text: string): string {
+  return text.split('\n').map(tame).join('\n')
+}

@@ -1,5 +1,6 @@
 /** An application at work, as the commands find it: it says which runs there are, and then never rests. */
 import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
 import { createDurably, defineJob, type DurablyDialect } from '@coji/durably'
 import { withLogPersistence } from '@coji/durably/plugins'
 import { z } from 'zod'
@@ -69,6 +70,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 while (!isOver) {
   await jobs.sum.triggerAndWait({ numbers: [worked] }, { labels: { team: 'blue' } })
   worked++
+  // Others have something to do on this machine as well.
+  await pause(20)
 }
 await durably.close()
 process.stdout.write(`${JSON.stringify({ worked, errors })}\n`)

@@ -1,0 +1,2 @@
+/** The file of the demo in OPFS. */
+export const DATABASE = 'durably-demo.sqlite3'
