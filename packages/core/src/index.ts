@@ -20,6 +20,8 @@ export {
   type InterruptionReason,
   InvalidOptionError,
   isEnded,
+  LogArchiveError,
+  type LogArchiveTrouble,
   type Logger,
   MigrationError,
   NestedStepError,
