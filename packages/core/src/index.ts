@@ -49,6 +49,8 @@ export {
 } from './base'
 export type {
   Instant,
+  LogArchive,
+  LogRecord,
   Progress,
   RateLimit,
   RunCursor,

@@ -1,12 +1,11 @@
 import { InvalidOptionError } from '@coji/durably-core'
 import type {
+  ArchivingStorage,
   ClusterStorage,
-  CommitAnswer,
   EventStorage,
   ForkStorage,
   LimitStorage,
   LogStorage,
-  RunCommit,
   SignalStorage,
   Storage,
   TransactionStorage,
@@ -19,15 +18,12 @@ import {
   createCommand,
   createCommit,
   createEnqueue,
-  createFork,
   createLimits,
   createPurge,
   createRecover,
   createRenew,
   createSignals,
-  createsRuns,
   createTransactions,
-  type Fork,
   keepOpenOn,
   type Limits,
   withPlainEnds,
@@ -36,6 +32,7 @@ import { createCluster } from './cluster'
 import { type DialectHooks, dialectOf, type Durability, type DurablyDatabase, hooksOf, tableRefs } from './dialect'
 import { type DurabilityReport, Executor, gated, reportDurability } from './connection'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
+import { createGroups, type Passed, tellers, type Told } from './groups'
 import { createEvents, createLogs, createReads } from './read'
 import { FENCES, type Fences, type SqlContext } from './statement'
 import { requireOptions } from './given-database'
@@ -72,6 +69,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly archiving: ArchivingStorage
   readonly cluster: ClusterStorage<Transaction<DB>>
 }
 
@@ -243,7 +241,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     },
     transaction: transactions.storage,
     watch: watchers,
-    forks: forkStorage(createFork(context), { executor, told, passed }),
+    ...createGroups(context, { executor, told, passed }),
     cluster: createCluster<DB>({
       ...{ context, executor, passed, within: transactions.writeWithin },
       noteDue: (ids) => told.due(ids, () => ids),
@@ -251,8 +249,6 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     limits: limitStorage({ executor, watchers, limits, claimWithin, told, passed }),
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
 }
-
-type Passed = <T>(write: () => Promise<T> | T) => Promise<T>
 
 /** Has writes wait for a look at the version of the tables, where one is due. */
 function passingThrough(gate: SchemaGate, executor: Executor): Passed {
@@ -266,7 +262,7 @@ function passingThrough(gate: SchemaGate, executor: Executor): Passed {
 interface LimitParams extends Pick<BindParams, 'executor' | 'watchers'> {
   readonly limits: Limits
   readonly claimWithin: Claims['claimWithin']
-  readonly told: ReturnType<typeof tellers>
+  readonly told: Told
   readonly passed: Passed
 }
 
@@ -284,39 +280,5 @@ function limitStorage({ executor, watchers, limits, claimWithin, told, passed }:
       watchers.noteDue()
     },
     paused: () => limits.paused(callers),
-  }
-}
-
-function forkStorage(
-  fork: Fork,
-  { executor, told, passed }: Pick<LimitParams, 'executor' | 'told' | 'passed'>,
-): ForkStorage {
-  return {
-    fork: async (order) =>
-      told.due(await passed(() => fork(executor.callers, order)), (run) => (run === null ? [] : [run.id])),
-  }
-}
-
-/** Passes an answer on and tells the watchers of it. */
-function tellers(watchers: Watchers) {
-  function changed<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
-    watchers.noteChanged(runIds(answer))
-    return answer
-  }
-  return {
-    changed,
-    due<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
-      const ids = runIds(answer)
-      watchers.noteChanged(ids)
-      if (ids.length > 0) watchers.noteDue()
-      return answer
-    },
-    left(answer: readonly CommitAnswer[], all: readonly RunCommit[]): readonly CommitAnswer[] {
-      const commits = all.filter((_commit, index) => answer[index]?.kept === true)
-      watchers.noteChanged(commits.map(({ lease }) => lease.runId))
-      const hasLeft = commits.some((commit) => commit.outcome !== null || createsRuns(commit))
-      if (hasLeft) watchers.noteDue()
-      return answer
-    },
   }
 }

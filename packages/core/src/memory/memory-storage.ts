@@ -1,4 +1,5 @@
 import {
+  type ArchivingStorage,
   type ClusterStorage,
   type EventStorage,
   type ForkStorage,
@@ -11,6 +12,7 @@ import {
   type WatchStorage,
 } from '../port'
 import { createEnvironment, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { createArchiving, Strays } from './archiving'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { createCluster } from './cluster'
@@ -50,6 +52,7 @@ export interface MemoryStorage extends Storage {
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly archiving: ArchivingStorage
   readonly cluster: ClusterStorage
 }
 
@@ -78,10 +81,11 @@ export function createMemoryStorageWith(
   const rules = createRules(lifecycle)
   const clock = createClock(now)
   const hints = new Hints()
-  const table = new RunTable({ rules, clock, hints, keepEnded })
+  const strays = new Strays()
+  const table = new RunTable({ rules, clock, hints, strays, keepEnded })
   const own = { jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
   const inbox = { messages: new MessageTable(), gathered: new GatheredTable() }
-  const memory: Memory = { rules, clock, hints, table, ...own, ...inbox }
+  const memory: Memory = { rules, clock, hints, table, strays, ...own, ...inbox }
   return bind(memory)
 }
 
@@ -122,6 +126,7 @@ function bind(memory: Memory): MemoryStorage {
     },
     watch: hints,
     forks: { fork: (order) => write(() => fork(memory, order)) },
+    archiving: createArchiving(memory, { read, write }),
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
       load: (limits) => read(() => loadOf(memory, limits)),

@@ -8,6 +8,7 @@ import type { Rules } from './rules'
 import type { Leads } from './leads'
 import type { RunTable } from './run-table'
 import type { ScheduleTable } from './schedule-table'
+import type { Strays } from './archiving'
 
 /** What every operation of the memory storage works on. */
 export interface Memory {
@@ -20,6 +21,7 @@ export interface Memory {
   readonly schedules: ScheduleTable
   readonly messages: MessageTable
   readonly gathered: GatheredTable
+  readonly strays: Strays
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

@@ -1,3 +1,4 @@
+export type { ArchivingStorage, EndCursor, LogArchive, LoggedRuns } from './archiving'
 export {
   type Capability,
   type EventStorage,

@@ -1,3 +1,4 @@
+import type { ArchivingStorage } from './archiving'
 import type {
   Capability,
   EventStorage,
@@ -215,6 +216,7 @@ export interface Storage<Trx = unknown> {
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
   readonly forks?: ForkStorage
+  readonly archiving?: ArchivingStorage
   readonly cluster?: ClusterStorage<Trx>
 }
 

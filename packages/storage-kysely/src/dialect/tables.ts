@@ -208,6 +208,33 @@ export interface SubscriptionsTable {
   definition: string
 }
 
+/** Names in the archive of logs that no run refers to. */
+export interface ArchiveStraysTable {
+  name: string
+  announced_at: string
+  is_given_up: number
+}
+
+/** What operators did. */
+export interface AuditTable {
+  id: string
+  at: string
+  tenant: string
+  actor: string | null
+  action: string
+  target_kind: string
+  target: string
+  before: string | null
+  after: string | null
+}
+
+/** What operators have set. */
+export interface SettingsTable {
+  name: string
+  value: string
+  updated_at: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -230,6 +257,9 @@ export interface DurablyDatabase {
   durably_inbox: InboxTable
   durably_gathered: GatheredTable
   durably_subscriptions: SubscriptionsTable
+  durably_archive_strays: ArchiveStraysTable
+  durably_audit: AuditTable
+  durably_settings: SettingsTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -248,6 +278,9 @@ export interface DurablyTables {
   inbox: InboxTable
   subscriptions: SubscriptionsTable
   gathered: GatheredTable
+  archive_strays: ArchiveStraysTable
+  audit: AuditTable
+  settings: SettingsTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -265,6 +298,9 @@ export const TABLES = [
   'inbox',
   'subscriptions',
   'gathered',
+  'archive_strays',
+  'audit',
+  'settings',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

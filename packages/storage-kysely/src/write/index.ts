@@ -1,3 +1,4 @@
+export { type Archiving, createArchiving } from './archiving'
 export { type Claims, createClaim } from './claim'
 export { createCommand } from './commands'
 export { createsRuns } from './commit-children'

@@ -3,6 +3,7 @@ import { ENDED_STATUSES } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Rows } from '../dialect'
 import { isOfJobs } from '../read'
+import { straysOf } from './archiving'
 import { createWriteLocked } from './row-locks'
 import {
   and,
@@ -37,6 +38,7 @@ export function removeStatements<TName extends ParameterName>(
       context,
       (p) => sql`delete from ${tables.run_labels} where ${isOf(tables.run_labels, p)} returning name, value`,
     ),
+    statement<TName>(context, (p) => straysOf(context, guard(p))),
     ...related.map((table) => statement<TName>(context, (p) => sql`delete from ${table} where ${isOf(table, p)}`)),
     statement<TName>(context, (p) => sql`delete from ${tables.runs} as r where ${guard(p)} returning ${told}`),
   ]

@@ -1,4 +1,5 @@
 import type { Capability } from '../../port'
+import { ARCHIVING_CASES } from './archiving'
 import { CHILD_CASES } from './children'
 import { CLAIM_CASES } from './claim'
 import { COMMAND_CASES } from './commands'
@@ -61,6 +62,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...WATCH_CASES,
   ...LIMIT_CASES,
   ...FORK_CASES,
+  ...ARCHIVING_CASES,
   ...LEAD_CASES,
   ...SCHEDULE_CASES,
   ...INBOX_CASES,

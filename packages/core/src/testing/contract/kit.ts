@@ -1,4 +1,5 @@
 import {
+  type ArchivingStorage,
   type ClaimParams,
   type ClusterStorage,
   type CommandAnswer,
@@ -159,6 +160,10 @@ export class Kit {
 
   get limits(): LimitStorage {
     return present(this.storage.limits, 'limits')
+  }
+
+  get archiving(): ArchivingStorage {
+    return present(this.storage.archiving, 'archiving')
   }
 
   get cluster(): ClusterStorage {

@@ -1,0 +1,66 @@
+import type { ArchivingStorage, CommitAnswer, ForkStorage, RunCommit } from '@coji/durably-core/storage'
+import type { Executor } from './connection'
+import type { SqlContext } from './statement'
+import type { Watchers } from './watch'
+import { createArchiving, createFork, createsRuns } from './write'
+
+export type Passed = <T>(write: () => Promise<T> | T) => Promise<T>
+export type Told = ReturnType<typeof tellers>
+
+interface GroupParts {
+  readonly executor: Executor
+  readonly told: Told
+  readonly passed: Passed
+}
+
+/** Optional groups that need nothing of the others. */
+export function createGroups(context: SqlContext, parts: GroupParts) {
+  return { forks: createForks(context, parts), archiving: createArchives(context, parts) }
+}
+
+function createForks(context: SqlContext, { executor, told, passed }: GroupParts): ForkStorage {
+  const fork = createFork(context)
+  return {
+    fork: async (order) =>
+      told.due(await passed(() => fork(executor.callers, order)), (run) => (run === null ? [] : [run.id])),
+  }
+}
+
+function createArchives(context: SqlContext, { executor, told, passed }: GroupParts): ArchivingStorage {
+  const archiving = createArchiving(context)
+  const { callers, removers } = executor
+  return {
+    findLogged: (params) => archiving.findLogged(callers, params),
+    announce: (name) => passed(() => archiving.announce(removers, name)),
+    async refer(params) {
+      const isKept = await passed(() => archiving.refer(removers, params))
+      return told.changed(isKept, () => (isKept ? [params.runId] : []))
+    },
+    giveUp: (params) => passed(() => archiving.giveUp(removers, params)),
+    forget: (names) => passed(() => archiving.forget(removers, names)),
+  }
+}
+
+/** Passes an answer on and tells the watchers of it. */
+export function tellers(watchers: Watchers) {
+  function changed<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
+    watchers.noteChanged(runIds(answer))
+    return answer
+  }
+  return {
+    changed,
+    due<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
+      const ids = runIds(answer)
+      watchers.noteChanged(ids)
+      if (ids.length > 0) watchers.noteDue()
+      return answer
+    },
+    left(answer: readonly CommitAnswer[], all: readonly RunCommit[]): readonly CommitAnswer[] {
+      const commits = all.filter((_commit, index) => answer[index]?.kept === true)
+      watchers.noteChanged(commits.map(({ lease }) => lease.runId))
+      const hasLeft = commits.some((commit) => commit.outcome !== null || createsRuns(commit))
+      if (hasLeft) watchers.noteDue()
+      return answer
+    },
+  }
+}
