@@ -35,6 +35,7 @@ const OPTIONS = [
   ['A plugin, for durably.use(plugin)', 'index.ts', 'Plugin'],
   ['records of a plugin, include of withLogPersistence()', 'index.ts', 'RecordedHistory'],
   ['withLogPersistence(options)', 'plugins.ts', 'LogPersistenceOptions'],
+  ['withLogRetention(options)', 'plugins.ts', 'LogRetentionOptions'],
   ['withRetention(options)', 'plugins.ts', 'RetentionOptions'],
   ['withTabLeader(options)', 'plugins.ts', 'TabLeaderOptions'],
   ['createTaskQueue(options)', 'create-task-queue.ts', 'DatabaseQueueOptions'],
@@ -68,7 +69,7 @@ const EVENTS = [
 ]
 
 const ERRORS = [
-  ['', join(CORE, 'base', 'durably-error.ts'), join(CORE, 'base', 'errors.ts')],
+  ['', ...['durably-error.ts', 'errors.ts', 'storage-errors.ts'].map((file) => join(CORE, 'base', file))],
   ['Of a task queue', join(CORE, 'queue', 'errors.ts')],
   ['Of createTestDurably()', join(CORE, 'testing', 'jobs', 'errors.ts')],
 ]

@@ -2,13 +2,13 @@ import {
   InvalidOptionError,
   isEnded,
   type Clock,
-  type Durably,
   type EndedStatus,
   type Plugin,
   type PurgeOptions,
 } from '@coji/durably-core'
 import { type OptionNames, refuseUnknownOptions, requireDuration, requireInteger } from '@coji/durably-core/extend'
 import { backgroundClock } from './background-clock'
+import { goRounds } from './rounds'
 
 /** Which ended runs `withRetention` removes, and how often it looks. */
 export interface RetentionOptions {
@@ -24,13 +24,9 @@ export interface RetentionOptions {
   readonly clock?: Pick<Clock, 'schedule'> | undefined
 }
 
-const SECOND_MS = 1000
+const NAME = 'retention'
 const HOUR_MS = 3_600_000
 const DEFAULT_AGE_MS = 30 * 24 * HOUR_MS
-
-/** Long enough for `migrate()` and for what the start of a process has to do first. */
-const FIRST_AFTER_MS = 5 * SECOND_MS
-const AFTER_TROUBLE_MS = 60 * SECOND_MS
 
 const OPTIONS: OptionNames<RetentionOptions> = {
   olderThan: true,
@@ -50,41 +46,9 @@ export function withRetention(options: RetentionOptions = {}): Plugin {
   const what = purgeOptions(options)
   const { every = HOUR_MS, clock = backgroundClock } = options
   requireDuration('every', every)
-  return { name: 'retention', install: (durably) => purgeForEver({ durably, what, every, clock }) }
-}
-
-interface PurgeForEverParams {
-  readonly durably: Durably
-  readonly what: PurgeOptions
-  readonly every: number
-  readonly clock: Pick<Clock, 'schedule'>
-}
-
-/** Returns how to stop it; that waits for the purge in progress. */
-function purgeForEver({ durably, what, every, clock }: PurgeForEverParams): () => Promise<void> {
-  let isStopped = false
-  let purging = Promise.resolve()
-  let callOff = clock.schedule(Math.min(FIRST_AFTER_MS, every), purge)
-
-  function purge(): void {
-    purging = durably
-      .purge(what)
-      .then(
-        () => every,
-        (error: unknown) => {
-          durably.reportError(error, 'retention')
-          return Math.min(AFTER_TROUBLE_MS, every)
-        },
-      )
-      .then((waitMs) => {
-        if (!isStopped) callOff = clock.schedule(waitMs, purge)
-      })
-  }
-
-  return () => {
-    isStopped = true
-    callOff()
-    return purging
+  return {
+    name: NAME,
+    install: (durably) => goRounds({ durably, name: NAME, every, clock, round: () => durably.purge(what) }),
   }
 }
 

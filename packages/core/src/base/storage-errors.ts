@@ -126,7 +126,7 @@ export class UnknownOutcomeError extends DurablyError {
 }
 
 /** Why the logs of a run cannot be had from the archive. */
-export type LogArchiveTrouble = 'no-archive' | 'missing' | 'broken'
+export type LogArchiveTrouble = 'no-archive' | 'missing' | 'broken' | 'unreachable'
 
 /** The logs of a run are in an archive, and cannot be had from it; the run is as it was. `reason` says why. */
 export class LogArchiveError extends DurablyError {

@@ -16,7 +16,7 @@ export async function readLogs(
   const { storage } = engine
   if (storage.archiving === undefined) return group.getLogs(runId, { ...part, ...scope })
   for (let run = await storage.getRun(runId, scope); run !== null; ) {
-    const logs = await logsOf(engine, group, run, part).catch((error: unknown) => ({ error }))
+    const logs = await logsOf({ engine, group, run, part }).catch((error: unknown) => ({ error }))
     const again = await storage.getRun(runId, scope)
     // Logs that go to the archive meanwhile may be in neither of the two looks.
     if (again?.logRef === run.logRef) {
@@ -28,7 +28,14 @@ export async function readLogs(
   return []
 }
 
-async function logsOf(engine: Engine, group: LogStorage, run: RunRecord, part: Part): Promise<readonly LogRecord[]> {
+interface Look {
+  readonly engine: Engine
+  readonly group: LogStorage
+  readonly run: RunRecord
+  readonly part: Part
+}
+
+async function logsOf({ engine, group, run, part }: Look): Promise<readonly LogRecord[]> {
   const { after, limit = Number.POSITIVE_INFINITY } = part
   const archived: LogRecord[] = []
   let isAfter = after === undefined
