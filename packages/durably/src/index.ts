@@ -4,6 +4,8 @@ export type { MemoryStorage, MemoryStorageOptions } from '@coji/durably-core/mem
 export type { SqlJobContext } from './sql-job-context'
 export { createKyselyStorage } from '@coji/durably-storage-kysely'
 export type {
+  ArchiveStraysTable,
+  AuditTable,
   DialectHooks,
   Durability,
   DurabilityReport,
@@ -26,6 +28,7 @@ export type {
   SchedulesTable,
   SchemaVersionsTable,
   Sender,
+  SettingsTable,
   SignalsTable,
   SqlTransaction,
   StepsTable,
@@ -94,7 +97,11 @@ export {
   type KnownJob,
   type LimitScope,
   type Log,
+  type LogArchive,
+  LogArchiveError,
+  type LogArchiveTrouble,
   type Logger,
+  type LogRecord,
   type LogWriteEvent,
   type Message,
   type MessageWish,
