@@ -229,7 +229,7 @@ function errorsSection([title, ...files]) {
 }
 
 function storageCodes() {
-  const source = program.getSourceFile(join(CORE, 'base', 'errors.ts'))
+  const source = program.getSourceFile(join(CORE, 'base', 'storage-errors.ts'))
   const alias = source.statements.find(
     (each) => ts.isTypeAliasDeclaration(each) && each.name.text === 'StorageErrorCode',
   )
