@@ -1,8 +1,15 @@
-import type { ArchivingStorage, CommitAnswer, ForkStorage, RunCommit } from '@coji/durably-core/storage'
+import type {
+  ArchivingStorage,
+  AuditStorage,
+  CommitAnswer,
+  ForkStorage,
+  RunCommit,
+  SettingsStorage,
+} from '@coji/durably-core/storage'
 import type { Executor } from './connection'
 import type { SqlContext } from './statement'
 import type { Watchers } from './watch'
-import { createArchiving, createFork, createsRuns } from './write'
+import { createArchiving, createAudit, createFork, createSettings, createsRuns } from './write'
 
 export type Passed = <T>(write: () => Promise<T> | T) => Promise<T>
 export type Told = ReturnType<typeof tellers>
@@ -15,7 +22,20 @@ interface GroupParts {
 
 /** Optional groups that need nothing of the others. */
 export function createGroups(context: SqlContext, parts: GroupParts) {
-  return { forks: createForks(context, parts), archiving: createArchives(context, parts) }
+  const { executor, passed } = parts
+  const [audit, settings] = [createAudit(context), createSettings(context)]
+  return {
+    forks: createForks(context, parts),
+    archiving: createArchives(context, parts),
+    audit: {
+      list: (query) => audit.list(executor.callers, query),
+      purge: (params) => passed(() => audit.purge(executor.removers, params)),
+    } satisfies AuditStorage,
+    settings: {
+      get: () => settings.get(executor.callers),
+      set: (changes, note) => passed(() => settings.set(executor.callers, changes, note)),
+    } satisfies SettingsStorage,
+  }
 }
 
 function createForks(context: SqlContext, { executor, told, passed }: GroupParts): ForkStorage {

@@ -1,11 +1,13 @@
 import { InvalidOptionError } from '@coji/durably-core'
 import type {
   ArchivingStorage,
+  AuditStorage,
   ClusterStorage,
   EventStorage,
   ForkStorage,
   LimitStorage,
   LogStorage,
+  SettingsStorage,
   SignalStorage,
   Storage,
   TransactionStorage,
@@ -70,6 +72,8 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly limits: LimitStorage
   readonly forks: ForkStorage
   readonly archiving: ArchivingStorage
+  readonly audit: AuditStorage
+  readonly settings: SettingsStorage
   readonly cluster: ClusterStorage<Transaction<DB>>
 }
 
@@ -274,9 +278,9 @@ function limitStorage({ executor, watchers, limits, claimWithin, told, passed }:
       return told.changed(answer, ({ runs }) => runs.map(({ id }) => id))
     },
     load: (jobLimits) => limits.load(callers, jobLimits),
-    pause: (jobName) => passed(() => limits.pause(callers, jobName)),
-    async resume(jobName) {
-      await passed(() => limits.resume(callers, jobName))
+    pause: (jobName, audit) => passed(() => limits.pause(callers, jobName, audit)),
+    async resume(jobName, audit) {
+      await passed(() => limits.resume(callers, jobName, audit))
       watchers.noteDue()
     },
     paused: () => limits.paused(callers),

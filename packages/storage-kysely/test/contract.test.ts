@@ -14,6 +14,8 @@ const { cases, excluded } = casesFor([
   'limits',
   'forks',
   'archiving',
+  'audit',
+  'settings',
   'cluster',
 ])
 

@@ -98,7 +98,9 @@ describe('migrate', () => {
   it('refuses a schema that needs newer code', async () => {
     const storage = storageOn()
     await storage.migrate()
-    raw().exec(`insert into durably_schema_versions values (${SCHEMA_VERSION + 1}, '2026-01-01T00:00:00.000Z', ${SCHEMA_VERSION + 1})`)
+    raw().exec(
+      `insert into durably_schema_versions values (${SCHEMA_VERSION + 1}, '2026-01-01T00:00:00.000Z', ${SCHEMA_VERSION + 1})`,
+    )
     await expect(storage.checkSchema()).rejects.toThrow(SchemaTooNewError)
     await expect(storage.migrate()).rejects.toThrow(SchemaTooNewError)
   })
@@ -110,7 +112,9 @@ describe('migrate', () => {
     const trigger = createKyselyStorageWith({ dialect: dialect(), fences: FENCES, monotonic: () => nowMs })
     open.push(trigger)
     const run = await startRun(trigger)
-    raw().exec(`insert into durably_schema_versions values (${SCHEMA_VERSION + 1}, '2026-01-01T00:00:00.000Z', ${SCHEMA_VERSION + 1})`)
+    raw().exec(
+      `insert into durably_schema_versions values (${SCHEMA_VERSION + 1}, '2026-01-01T00:00:00.000Z', ${SCHEMA_VERSION + 1})`,
+    )
     // It was looked at a moment ago, and is looked at again within a minute.
     await trigger.enqueue([newRun()])
     nowMs = 60_000

@@ -1,5 +1,6 @@
 import {
   type ArchivingStorage,
+  type AuditStorage,
   type ClusterStorage,
   type EventStorage,
   type ForkStorage,
@@ -7,12 +8,14 @@ import {
   type Lifecycle,
   type LimitStorage,
   type LogStorage,
+  type SettingsStorage,
   type SignalStorage,
   type Storage,
   type WatchStorage,
 } from '../port'
 import { createEnvironment, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
 import { createArchiving, Strays } from './archiving'
+import { Audit, createAudit, createSettings } from './audit'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { createCluster } from './cluster'
@@ -53,6 +56,8 @@ export interface MemoryStorage extends Storage {
   readonly limits: LimitStorage
   readonly forks: ForkStorage
   readonly archiving: ArchivingStorage
+  readonly audit: AuditStorage
+  readonly settings: SettingsStorage
   readonly cluster: ClusterStorage
 }
 
@@ -83,7 +88,7 @@ export function createMemoryStorageWith(
   const hints = new Hints()
   const strays = new Strays()
   const table = new RunTable({ rules, clock, hints, strays, keepEnded })
-  const own = { jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
+  const own = { audit: new Audit(clock), jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
   const inbox = { messages: new MessageTable(), gathered: new GatheredTable() }
   const memory: Memory = { rules, clock, hints, table, strays, ...own, ...inbox }
   return bind(memory)
@@ -127,6 +132,8 @@ function bind(memory: Memory): MemoryStorage {
     watch: hints,
     forks: { fork: (order) => write(() => fork(memory, order)) },
     archiving: createArchiving(memory, { read, write }),
+    audit: createAudit(memory, { read, write }),
+    settings: createSettings(memory, { read, write }),
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
       load: (limits) => read(() => loadOf(memory, limits)),

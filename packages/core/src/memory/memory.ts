@@ -1,4 +1,5 @@
 import type { RunChange, RunRecord } from '../port'
+import type { Audit } from './audit'
 import type { Clock } from './clock'
 import type { GatheredTable } from './gathered-table'
 import type { Hints } from './hints'
@@ -22,6 +23,7 @@ export interface Memory {
   readonly messages: MessageTable
   readonly gathered: GatheredTable
   readonly strays: Strays
+  readonly audit: Audit
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

@@ -1,5 +1,14 @@
 export type { ArchivingStorage, EndCursor, LogArchive, LoggedRuns } from './archiving'
 export {
+  type AuditCursor,
+  type AuditNote,
+  type AuditQuery,
+  type AuditRecord,
+  type AuditStorage,
+  auditViewOf,
+  type SettingsStorage,
+} from './audit'
+export {
   type Capability,
   type EventStorage,
   type EventTail,

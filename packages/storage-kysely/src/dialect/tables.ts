@@ -220,9 +220,9 @@ export interface AuditTable {
   id: string
   at: string
   tenant: string
-  actor: string | null
+  actor: string
   action: string
-  target_kind: string
+  target_kind: 'run' | 'runs' | 'job' | 'settings'
   target: string
   before: string | null
   after: string | null

@@ -26,7 +26,7 @@ function audit({ schema, name, types, dialect }: MigrationContext) {
       .addColumn('id', types.text, (column) => column.primaryKey().notNull())
       .addColumn('at', types.instant, (column) => column.notNull())
       .addColumn('tenant', types.text, (column) => column.notNull())
-      .addColumn('actor', types.text)
+      .addColumn('actor', types.text, (column) => column.notNull())
       .addColumn('action', types.text, (column) => column.notNull())
       .addColumn('target_kind', types.text, (column) => column.notNull())
       .addColumn('target', types.text, (column) => column.notNull())

@@ -1,5 +1,6 @@
 import {
   type ArchivingStorage,
+  type AuditStorage,
   type ClaimParams,
   type ClusterStorage,
   type CommandAnswer,
@@ -12,6 +13,7 @@ import {
   type RecoverParams,
   type RunCommand,
   type RunRecord,
+  type SettingsStorage,
   type SignalStorage,
   type Storage,
   SUSPECT_FROM,
@@ -160,6 +162,14 @@ export class Kit {
 
   get limits(): LimitStorage {
     return present(this.storage.limits, 'limits')
+  }
+
+  get audit(): AuditStorage {
+    return present(this.storage.audit, 'audit')
+  }
+
+  get settings(): SettingsStorage {
+    return present(this.storage.settings, 'settings')
   }
 
   get archiving(): ArchivingStorage {
