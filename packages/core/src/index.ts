@@ -48,6 +48,9 @@ export {
   type ValidationIssue,
 } from './base'
 export type {
+  AuditCursor,
+  AuditNote,
+  AuditRecord,
   Instant,
   LogArchive,
   LogRecord,
@@ -136,7 +139,13 @@ export type {
   WorkerState,
 } from './engine'
 export type {
+  Actor,
+  AuditEntry,
+  AuditFilter,
+  AuditPurge,
+  AuditReads,
   BatchTriggerInput,
+  CommandOptions,
   CountFilter,
   DraftOptions,
   EventStream,
@@ -151,6 +160,9 @@ export type {
   Publishing,
   PurgeOptions,
   RunCommands,
+  SettingChanges,
+  Settings,
+  SettingValues,
   RunDraft,
   RunDrafts,
   RunFilter,
@@ -174,6 +186,7 @@ export {
   type Plugin,
   type RecoverOptions,
   type RunTriggers,
+  type AttributedDurably,
   type ScopedDurably,
   type Uninstall,
   type WorkerSwitch,

@@ -16,9 +16,12 @@ import { goRounds } from './rounds'
 export interface LogRetentionOptions {
   /** `fileArchive(folder)` of `@coji/durably/plugins/node`, or `blobArchive(store)`. */
   readonly archive: LogArchive
-  /** So many days after the end of a run its logs leave the database. Default 14; `Infinity` only reads the archive. */
+  /**
+   * So many days after the end of a run its logs leave the database. Default 14; `Infinity` only reads the archive. The setting
+   * `logRetentionDaysDb` stands before it, where one is set.
+   */
   readonly days?: number | undefined
-  /** Milliseconds between two rounds. Default one hour. */
+  /** Milliseconds between two rounds. Default one hour; a changed setting is heard of within a minute. */
   readonly every?: number | undefined
   /** For tests. */
   readonly clock?: Pick<Clock, 'schedule'> | undefined
@@ -26,6 +29,7 @@ export interface LogRetentionOptions {
 
 const OPTIONS: OptionNames<LogRetentionOptions> = { archive: true, days: true, every: true, clock: true }
 
+const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const DEFAULT_DAYS = 14
@@ -54,13 +58,10 @@ export function withLogRetention(options: LogRetentionOptions): Plugin {
     name: NAME,
     logArchive: archive,
     install(durably) {
-      const mover = new LogMover(durably, archive)
+      const mover = new LogMover(durably, { archive, days, every })
       const stop = goRounds({
-        durably,
-        name: NAME,
-        every,
-        clock,
-        round: (isStopped) => mover.move(days * DAY_MS, isStopped),
+        ...{ durably, name: NAME, clock, every: Math.min(every, MINUTE_MS) },
+        round: (isStopped) => mover.look(isStopped),
       })
       const off = durably.on('run:delete', () => mover.tidySoon())
       return () => {
@@ -79,20 +80,42 @@ function requireArchive(archive: LogArchive): void {
   throw new InvalidOptionError('withLogRetention() needs an archive, for example fileArchive(folder).')
 }
 
+interface MoverOptions {
+  readonly archive: LogArchive
+  readonly days: number
+  readonly every: number
+}
+
 class LogMover {
   readonly #durably: Durably
   readonly #archive: LogArchive
+  readonly #options: MoverOptions
+  /** Of the last round that was not cut short, and how long ago it was. */
+  #lastDays: number | null = null
+  #sinceMs = 0
   /** Everything before it has been looked at. */
   #after: EndCursor | null = null
   #tidying: Promise<void> = Promise.resolve()
   #isToTidy = false
 
-  constructor(durably: Durably, archive: LogArchive) {
+  constructor(durably: Durably, options: MoverOptions) {
     this.#durably = durably
-    this.#archive = archive
+    this.#archive = options.archive
+    this.#options = options
   }
 
-  async move(olderThanMs: number, isStopped: () => boolean): Promise<void> {
+  /** Called every minute, for the sake of the setting. */
+  async look(isStopped: () => boolean): Promise<void> {
+    const { days: ofCode, every } = this.#options
+    const days = (await this.#durably.settings.get()).logRetentionDaysDb ?? ofCode
+    this.#sinceMs += Math.min(every, MINUTE_MS)
+    if (days === this.#lastDays && this.#sinceMs < every) return
+    await this.#move(days * DAY_MS, isStopped)
+    this.#lastDays = days
+    this.#sinceMs = 0
+  }
+
+  async #move(olderThanMs: number, isStopped: () => boolean): Promise<void> {
     while (Number.isFinite(olderThanMs) && !isStopped()) {
       const { runs, last } = await this.#storage.findLogged({ olderThanMs, after: this.#after, limit: RUNS })
       for (const run of runs) if (!isStopped()) await this.#moveLogsOf(run)

@@ -2,6 +2,7 @@ import {
   InvalidOptionError,
   isEnded,
   type Clock,
+  type Durably,
   type EndedStatus,
   type Plugin,
   type PurgeOptions,
@@ -18,6 +19,11 @@ export interface RetentionOptions {
   readonly keepNewest?: number | undefined
   /** Only runs that ended like this. Default: all. */
   readonly status?: EndedStatus | readonly EndedStatus[] | undefined
+  /**
+   * Entries of the audit go when they are older than this many milliseconds; the setting `auditRetentionDays` stands before it.
+   * Default: none goes.
+   */
+  readonly auditOlderThan?: number | undefined
   /** Milliseconds between two purges. Default one hour. */
   readonly every?: number | undefined
   /** For tests. */
@@ -26,12 +32,14 @@ export interface RetentionOptions {
 
 const NAME = 'retention'
 const HOUR_MS = 3_600_000
-const DEFAULT_AGE_MS = 30 * 24 * HOUR_MS
+const DAY_MS = 24 * HOUR_MS
+const DEFAULT_AGE_MS = 30 * DAY_MS
 
 const OPTIONS: OptionNames<RetentionOptions> = {
   olderThan: true,
   keepNewest: true,
   status: true,
+  auditOlderThan: true,
   every: true,
   clock: true,
 }
@@ -44,19 +52,35 @@ const OPTIONS: OptionNames<RetentionOptions> = {
 export function withRetention(options: RetentionOptions = {}): Plugin {
   refuseUnknownOptions('withRetention()', options, OPTIONS)
   const what = purgeOptions(options)
-  const { every = HOUR_MS, clock = backgroundClock } = options
+  const { auditOlderThan, every = HOUR_MS, clock = backgroundClock } = options
+  if (auditOlderThan !== undefined && !isAge(auditOlderThan)) throw badAge('auditOlderThan', auditOlderThan)
   requireDuration('every', every)
   return {
     name: NAME,
-    install: (durably) => goRounds({ durably, name: NAME, every, clock, round: () => durably.purge(what) }),
+    install: (durably) =>
+      goRounds({ durably, name: NAME, every, clock, round: () => purge(durably, what, auditOlderThan) }),
   }
+}
+
+async function purge(durably: Durably, what: PurgeOptions, auditOlderThan: number | undefined): Promise<void> {
+  await durably.purge(what)
+  if (durably.storage.audit === undefined) return
+  const { auditRetentionDays } = await durably.settings.get()
+  const olderThan = auditRetentionDays === undefined ? auditOlderThan : auditRetentionDays * DAY_MS
+  if (olderThan !== undefined) await durably.purgeAudit({ olderThan })
+}
+
+function isAge(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value)
+}
+
+function badAge(name: string, value: unknown): InvalidOptionError {
+  return new InvalidOptionError(`${name} must be a number of milliseconds from 0, not ${String(value)}.`)
 }
 
 /** Checked when the plugin is made: a purge an hour later is too late to hear of a mistake. */
 function purgeOptions({ olderThan, keepNewest, status }: RetentionOptions): PurgeOptions {
-  if (olderThan !== undefined && !(olderThan >= 0 && Number.isFinite(olderThan))) {
-    throw new InvalidOptionError(`olderThan must be a number of milliseconds from 0, not ${olderThan}.`)
-  }
+  if (olderThan !== undefined && !isAge(olderThan)) throw badAge('olderThan', olderThan)
   if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
   const active = [status ?? []].flat().find((each) => !isEnded(each))
   if (active !== undefined) throw new InvalidOptionError(`Retention takes ended runs only; "${active}" is not an end.`)

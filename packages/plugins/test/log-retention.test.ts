@@ -217,6 +217,21 @@ describe('withLogRetention', () => {
     expect(await messages(id)).toEqual(['a', 'b'])
   })
 
+  it('hears within a minute of what another process has set', async () => {
+    const { clock, storage, kept, log } = setUp({ days: 30 })
+    const operator = instance({ storage })
+    await log('a')
+    await clock.advance(2 * DAY)
+    expect(kept.size).toBe(0)
+    await operator.settings.set({ logRetentionDaysDb: 1 })
+    await clock.advance(70_000)
+    expect(kept.size).toBe(1)
+    await operator.settings.set({ logRetentionDaysDb: null })
+    await log('b')
+    await clock.advance(3 * DAY)
+    expect(kept.size).toBe(1)
+  })
+
   it('with days: Infinity only reads', async () => {
     const { clock, durably, kept, log } = setUp({ days: Number.POSITIVE_INFINITY })
     await log('a')

@@ -1,4 +1,4 @@
-import type { Durably } from './durably'
+import type { Durably } from './api'
 import { InvalidOptionError, type OptionNames, refuseMisspelledOptions, refuseUnknownOptions } from '../base'
 import { EVENT_TYPES } from '../job'
 import { type Hooks, type RecordedHistory, recordedTypes, type StopOptions } from '../engine'
