@@ -9,7 +9,7 @@ create table durably_audit (
   id text collate "C" not null,
   at timestamp(3) with time zone not null,
   tenant text collate "C" not null,
-  actor text collate "C",
+  actor text collate "C" not null,
   action text collate "C" not null,
   target_kind text collate "C" not null,
   target text collate "C" not null,

@@ -12,6 +12,7 @@ export interface AuditEntry extends Omit<AuditRecord, 'before' | 'after'> {
 
 /** Which entries `getAudit()` returns: those that meet every condition. */
 export interface AuditFilter {
+  /** Of this actor. */
   readonly actor?: string | undefined
   /** Such as `cancel`, `retry`, `deleteRun`, `purge`, `pauseJob`, `settings`. */
   readonly action?: string | undefined

@@ -64,7 +64,7 @@ export function createArchiving(context: SqlContext) {
   }
 }
 
-/** Looks at so many and no more, whether they have logs or not. */
+/** Looks at so many and no more, whether they have logs or not; of an `exists` Postgres would make one look at all logs. */
 function endedRuns(context: SqlContext, { olderThanMs, after, limit }: FindParams): Sql {
   const { tables, dialect } = context
   const conditions = [
@@ -76,7 +76,7 @@ function endedRuns(context: SqlContext, { olderThanMs, after, limit }: FindParam
       select r.id, r.version, r.finished_at from ${runsBy(context, 'finished')}
       where ${and(...conditions)} order by r.finished_at, r.id limit ${limit})
     select r.id, r.version, ${dialect.read(sql`r.finished_at`, 'instant')} as finished_at,
-      exists (select 1 from ${tables.logs} as l where l.run_id = r.id) as has_logs
+      coalesce((select 1 from ${tables.logs} as l where l.run_id = r.id limit 1), 0) as has_logs
     from page as r order by r.finished_at, r.id`
 }
 

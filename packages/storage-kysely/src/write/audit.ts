@@ -67,8 +67,12 @@ export function createAudit(context: SqlContext) {
   const { tables, dialect } = context
   const purge = statement<'olderThanMs' | 'limit'>(
     context,
-    (p) => sql`delete from ${tables.audit} where id in (select id from ${tables.audit}
-      where at < ${dialect.nowPlus(sql`(- ${p('olderThanMs')})`)} order by at, id limit ${p('limit')}) returning id`,
+    (p) =>
+      sql`delete from ${tables.audit} where ${dialect.isAmong(
+        sql`id`,
+        sql`select a.id from ${tables.audit} as a where a.at < ${dialect.nowPlus(sql`(- ${p('olderThanMs')})`)}
+        order by a.at, a.id limit ${p('limit')}`,
+      )} returning id`,
   )
   return {
     async list(reader: Reader, query: AuditQuery): Promise<readonly AuditRecord[]> {
@@ -82,11 +86,11 @@ export function createAudit(context: SqlContext) {
 }
 
 function listOf({ tables, dialect }: SqlContext, { limit, cursor, ...given }: AuditQuery): Sql {
-  const conditions = Object.entries(given).map(([name, value]) => sql`${sql.ref(name)} = ${value}`)
+  const conditions = Object.entries(given).map(([name, value]) => sql`${sql.ref(`a.${name}`)} = ${value}`)
   const { at, id } = cursor ?? {}
-  const isNext = cursor === undefined ? [] : [sql`(at, id) < (${dialect.parameter(sql`${at}`, 'instant')}, ${id})`]
+  const isNext = cursor === undefined ? [] : [sql`(a.at, a.id) < (${dialect.parameter(sql`${at}`, 'instant')}, ${id})`]
   const all = [...conditions, ...isNext]
   const where = all.length === 0 ? sql`` : sql`where ${and(...all)}`
   const end = limit === undefined ? sql`` : sql`limit ${limit}`
-  return sql`select ${dialect.columns('audit')} from ${tables.audit} ${where} order by at desc, id desc ${end}`
+  return sql`select ${dialect.columns('audit', 'a')} from ${tables.audit} as a ${where} order by a.at desc, a.id desc ${end}`
 }
