@@ -31,10 +31,15 @@ const OPTIONS = [
   ['durably.fork(id, options)', 'index.ts', 'ForkOptions'],
   ['durably.counts(filter): as getRuns(), and', 'index.ts', 'CountFilter'],
   ['durably.purge(options)', 'index.ts', 'PurgeOptions'],
+  ['durably.getAudit(filter)', 'index.ts', 'AuditFilter'],
+  ['durably.purgeAudit(options)', 'index.ts', 'AuditPurge'],
+  ['options of cancel, retry, unpark, failParked, deleteRun, settings.set', 'index.ts', 'CommandOptions'],
+  ['durably.settings', 'index.ts', 'SettingValues'],
   ['durably.recover(options)', 'index.ts', 'RecoverOptions'],
   ['A plugin, for durably.use(plugin)', 'index.ts', 'Plugin'],
   ['records of a plugin, include of withLogPersistence()', 'index.ts', 'RecordedHistory'],
   ['withLogPersistence(options)', 'plugins.ts', 'LogPersistenceOptions'],
+  ['withLogRetention(options)', 'plugins.ts', 'LogRetentionOptions'],
   ['withRetention(options)', 'plugins.ts', 'RetentionOptions'],
   ['withTabLeader(options)', 'plugins.ts', 'TabLeaderOptions'],
   ['createTaskQueue(options)', 'create-task-queue.ts', 'DatabaseQueueOptions'],
@@ -68,7 +73,7 @@ const EVENTS = [
 ]
 
 const ERRORS = [
-  ['', join(CORE, 'base', 'durably-error.ts'), join(CORE, 'base', 'errors.ts')],
+  ['', ...['durably-error.ts', 'errors.ts', 'storage-errors.ts'].map((file) => join(CORE, 'base', file))],
   ['Of a task queue', join(CORE, 'queue', 'errors.ts')],
   ['Of createTestDurably()', join(CORE, 'testing', 'jobs', 'errors.ts')],
 ]
@@ -228,7 +233,7 @@ function errorsSection([title, ...files]) {
 }
 
 function storageCodes() {
-  const source = program.getSourceFile(join(CORE, 'base', 'errors.ts'))
+  const source = program.getSourceFile(join(CORE, 'base', 'storage-errors.ts'))
   const alias = source.statements.find(
     (each) => ts.isTypeAliasDeclaration(each) && each.name.text === 'StorageErrorCode',
   )

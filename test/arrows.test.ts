@@ -92,7 +92,9 @@ const FIXTURES: readonly Fixture[] = [
   ...forbidden(SERVER, 'node:http', 'hono', 'kysely', '@coji/durably', '../../core/src/index'),
   ...allowed(`${SERVER}/client`, '@coji/durably-core', 'eventsource-parser', '../wire', './follow'),
   ...forbidden(`${SERVER}/client`, 'zod', '../routes', '@coji/durably-core/storage', '@coji/durably-server'),
-  ...forbidden(PLUGINS, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', '../../core/src/index'),
+  ...allowed(`${PLUGINS}/node`, '@coji/durably-core', 'node:fs', 'node:fs/promises', '../log-lines'),
+  ...forbidden(`${PLUGINS}/node`, 'kysely', '@coji/durably'),
+  ...forbidden(PLUGINS, 'node:fs', 'kysely', '@coji/durably-storage-kysely', '@coji/durably', '../../core/src/index'),
   ...allowed(CLUSTER, '@coji/durably-core', 'croner', './duty'),
   ...forbidden(CLUSTER, 'kysely', '@coji/durably-storage-kysely', '@coji/durably', 'node:fs', '../../core/src/index'),
   ...allowed(

@@ -1,2 +1,8 @@
-export { withLogPersistence, withRetention, withTabLeader } from '@coji/durably-plugins'
-export type { LogPersistenceOptions, RetentionOptions, TabLeaderOptions } from '@coji/durably-plugins'
+export { blobArchive, withLogPersistence, withLogRetention, withRetention, withTabLeader } from '@coji/durably-plugins'
+export type {
+  BlobStore,
+  LogPersistenceOptions,
+  LogRetentionOptions,
+  RetentionOptions,
+  TabLeaderOptions,
+} from '@coji/durably-plugins'

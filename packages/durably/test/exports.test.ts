@@ -46,6 +46,7 @@ describe('the umbrella', () => {
     ['../src/testing.ts', '../../core/src/testing/index.ts'],
     ['../src/queue.ts', '../../core/src/queue/index.ts'],
     ['../src/plugins.ts', '../../plugins/src/index.ts'],
+    ['../src/plugins-node.ts', '../../plugins/src/node/index.ts'],
     ['../src/libsql.ts', '../../storage-kysely/src/drivers/libsql.ts'],
   ])('%s hands on every name of %s', (own, source) => {
     const text = readFileSync(join(HERE, source), 'utf8')

@@ -1,3 +1,5 @@
+export { blobArchive, type BlobStore } from './blob-archive'
 export { withLogPersistence, type LogPersistenceOptions } from './log-persistence'
+export { withLogRetention, type LogRetentionOptions } from './log-retention'
 export { withRetention, type RetentionOptions } from './retention'
 export { withTabLeader, type TabLeaderOptions } from './tab-leader'

@@ -9,6 +9,7 @@ import {
 } from '@coji/durably-core'
 import { type OptionNames, refuseUnknownOptions, requireDuration, requireInteger } from '@coji/durably-core/extend'
 import { backgroundClock } from './background-clock'
+import { goRounds } from './rounds'
 
 /** Which ended runs `withRetention` removes, and how often it looks. */
 export interface RetentionOptions {
@@ -18,24 +19,27 @@ export interface RetentionOptions {
   readonly keepNewest?: number | undefined
   /** Only runs that ended like this. Default: all. */
   readonly status?: EndedStatus | readonly EndedStatus[] | undefined
+  /**
+   * Entries of the audit go when they are older than this many milliseconds; the setting `auditRetentionDays` stands before it.
+   * Default: none goes.
+   */
+  readonly auditOlderThan?: number | undefined
   /** Milliseconds between two purges. Default one hour. */
   readonly every?: number | undefined
   /** For tests. */
   readonly clock?: Pick<Clock, 'schedule'> | undefined
 }
 
-const SECOND_MS = 1000
+const NAME = 'retention'
 const HOUR_MS = 3_600_000
-const DEFAULT_AGE_MS = 30 * 24 * HOUR_MS
-
-/** Long enough for `migrate()` and for what the start of a process has to do first. */
-const FIRST_AFTER_MS = 5 * SECOND_MS
-const AFTER_TROUBLE_MS = 60 * SECOND_MS
+const DAY_MS = 24 * HOUR_MS
+const DEFAULT_AGE_MS = 30 * DAY_MS
 
 const OPTIONS: OptionNames<RetentionOptions> = {
   olderThan: true,
   keepNewest: true,
   status: true,
+  auditOlderThan: true,
   every: true,
   clock: true,
 }
@@ -48,51 +52,35 @@ const OPTIONS: OptionNames<RetentionOptions> = {
 export function withRetention(options: RetentionOptions = {}): Plugin {
   refuseUnknownOptions('withRetention()', options, OPTIONS)
   const what = purgeOptions(options)
-  const { every = HOUR_MS, clock = backgroundClock } = options
+  const { auditOlderThan, every = HOUR_MS, clock = backgroundClock } = options
+  if (auditOlderThan !== undefined && !isAge(auditOlderThan)) throw badAge('auditOlderThan', auditOlderThan)
   requireDuration('every', every)
-  return { name: 'retention', install: (durably) => purgeForEver({ durably, what, every, clock }) }
+  return {
+    name: NAME,
+    install: (durably) =>
+      goRounds({ durably, name: NAME, every, clock, round: () => purge(durably, what, auditOlderThan) }),
+  }
 }
 
-interface PurgeForEverParams {
-  readonly durably: Durably
-  readonly what: PurgeOptions
-  readonly every: number
-  readonly clock: Pick<Clock, 'schedule'>
+async function purge(durably: Durably, what: PurgeOptions, auditOlderThan: number | undefined): Promise<void> {
+  await durably.purge(what)
+  if (durably.storage.audit === undefined) return
+  const { auditRetentionDays } = await durably.settings.get()
+  const olderThan = auditRetentionDays === undefined ? auditOlderThan : auditRetentionDays * DAY_MS
+  if (olderThan !== undefined) await durably.purgeAudit({ olderThan })
 }
 
-/** Returns how to stop it; that waits for the purge in progress. */
-function purgeForEver({ durably, what, every, clock }: PurgeForEverParams): () => Promise<void> {
-  let isStopped = false
-  let purging = Promise.resolve()
-  let callOff = clock.schedule(Math.min(FIRST_AFTER_MS, every), purge)
+function isAge(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value)
+}
 
-  function purge(): void {
-    purging = durably
-      .purge(what)
-      .then(
-        () => every,
-        (error: unknown) => {
-          durably.reportError(error, 'retention')
-          return Math.min(AFTER_TROUBLE_MS, every)
-        },
-      )
-      .then((waitMs) => {
-        if (!isStopped) callOff = clock.schedule(waitMs, purge)
-      })
-  }
-
-  return () => {
-    isStopped = true
-    callOff()
-    return purging
-  }
+function badAge(name: string, value: unknown): InvalidOptionError {
+  return new InvalidOptionError(`${name} must be a number of milliseconds from 0, not ${String(value)}.`)
 }
 
 /** Checked when the plugin is made: a purge an hour later is too late to hear of a mistake. */
 function purgeOptions({ olderThan, keepNewest, status }: RetentionOptions): PurgeOptions {
-  if (olderThan !== undefined && !(olderThan >= 0 && Number.isFinite(olderThan))) {
-    throw new InvalidOptionError(`olderThan must be a number of milliseconds from 0, not ${olderThan}.`)
-  }
+  if (olderThan !== undefined && !isAge(olderThan)) throw badAge('olderThan', olderThan)
   if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
   const active = [status ?? []].flat().find((each) => !isEnded(each))
   if (active !== undefined) throw new InvalidOptionError(`Retention takes ended runs only; "${active}" is not an end.`)

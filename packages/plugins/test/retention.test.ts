@@ -85,6 +85,20 @@ describe('withRetention', () => {
     expect(await durably.getRuns()).toMatchObject([{ status: 'failed' }])
   })
 
+  it('removes old entries of the audit, as the code or the setting says', async () => {
+    const { clock, durably, job } = setUp({ auditOlderThan: 2 * DAY })
+    const cancel = async () =>
+      durably.cancel((await job.trigger('a', { delay: 99 * DAY })).id, { as: { actor: 'ann' } })
+    await cancel()
+    await clock.advance(DAY)
+    await cancel()
+    await clock.advance(DAY + 2 * HOUR)
+    expect(await durably.getAudit()).toHaveLength(1)
+    await durably.settings.set({ auditRetentionDays: 1 })
+    await clock.advance(2 * HOUR)
+    expect(await durably.getAudit()).toHaveLength(0)
+  })
+
   it('reports trouble as worker:error and tries again after a minute', async () => {
     const { clock, storage, durably, end, left } = setUp({ olderThan: 0 })
     const errors: DurablyEvent<'worker:error'>[] = []
@@ -141,6 +155,7 @@ describe('withRetention', () => {
       { every: 0 },
       { olderThan: -1 },
       { olderThan: Number.NaN },
+      { auditOlderThan: -1 },
       { keepNewest: 1.5 },
       { status: pending },
     ]) {

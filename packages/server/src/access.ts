@@ -27,7 +27,14 @@ export async function admit({ durably, settings }: Door, asked: Omit<Asked, 'run
   const { actor = null, tenant } = requireGranted(granted)
   const actions = actionsIn(granted)
   if (!actions.includes(asked.action)) throw forbidden(asked.action)
-  return { actor, tenant, actions, runs: tenant === null ? durably : durably.scoped({ tenant }) }
+  return { actor, tenant, actions, runs: runsOf(durably, { actor, tenant }) }
+}
+
+/** Runs for one tenant or of all, in the name of who asks: what is done to them leaves who did it, where the storage keeps that. */
+export function runsOf(durably: Durably, { actor, tenant }: Pick<Access, 'actor' | 'tenant'>): ScopedDurably {
+  const isNamed = actor !== null && actor !== '' && durably.storage.audit !== undefined
+  if (tenant !== null) return durably.scoped(isNamed ? { tenant, as: { actor } } : { tenant })
+  return isNamed ? durably.scoped({ as: { actor } }) : durably
 }
 
 /** Whether the action is allowed for this run. Who may not see it is told that there is none. */

@@ -11,6 +11,7 @@ import {
   type ScopedDurably,
 } from '@coji/durably-core'
 import { z } from 'zod'
+import { runsOf } from './access'
 import { HttpProblem } from './problem'
 import type { Call } from './route'
 import { bulkBodySchema } from './wire'
@@ -83,10 +84,10 @@ async function countOf(runs: Pick<ScopedDurably, 'counts'>, filter: RunFilter): 
  */
 export function bulkJob(durably: Durably): JobDefinition<typeof BULK_JOB, z.input<typeof payloadSchema>, BulkResult> {
   return defineJob({ name: BULK_JOB, input: payloadSchema }, async (ctx, payload) => {
-    const { action, filter, isForEverybody, expected } = payload
+    const { action, filter, isForEverybody, expected, actor } = payload
     const own = await durably.getRun(ctx.runId)
     if (own === null) throw NotFoundError.run(ctx.runId)
-    const runs = isForEverybody ? durably : durably.scoped({ tenant: own.tenant })
+    const runs = runsOf(durably, { actor, tenant: isForEverybody ? null : own.tenant })
     const before = earlier(filter.createdBefore, own.createdAt)
     const wanted = { ...filter, createdBefore: before }
     return inBatches(ctx, { expected, next: (from) => batch(runs, { action, wanted, from }) })

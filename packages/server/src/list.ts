@@ -1,10 +1,16 @@
-import type { Run, RunCursor, RunFilter } from '@coji/durably-core'
+import type { AuditCursor, Run, RunCursor, RunFilter } from '@coji/durably-core'
 import type { z } from 'zod'
 import type { Access } from './access'
 import { HttpProblem } from './problem'
 import type { Call, RunCall } from './route'
 import type { Server } from './server'
-import type { countQuerySchema, eventListQuerySchema, logListQuerySchema, runListQuerySchema } from './wire'
+import type {
+  auditListQuerySchema,
+  countQuerySchema,
+  eventListQuerySchema,
+  logListQuerySchema,
+  runListQuerySchema,
+} from './wire'
 
 /** So many where nobody says how many. */
 const PAGE = 50
@@ -44,7 +50,7 @@ export async function readRuns({ access, server }: Call, { cursor, limit, ...fil
 }
 
 /** Whose runs one sees is for the tenant to say, and whose one asks for is another matter. */
-function isForeign(access: Access, { tenant }: RunFilter): boolean {
+function isForeign(access: Access, { tenant }: Pick<RunFilter, 'tenant'>): boolean {
   return access.tenant !== null && tenant !== undefined && tenant !== access.tenant
 }
 
@@ -70,6 +76,23 @@ export async function listEvents({ access, server, run, query }: RunCall<z.outpu
     placeOf: ({ seq }) => seq,
   })
   return { events: items.map((event) => server.present.event(event, run)), next }
+}
+
+/** `GET /audit` */
+export async function listAudit({ access, server, query }: Call<z.output<typeof auditListQuerySchema>>) {
+  const { limit, cursor, ...filter } = query
+  const place = cursor === undefined ? {} : { cursor: toAuditCursor(cursor) }
+  const { items, next } = await readPage(server, limit, {
+    read: async (size) => (isForeign(access, filter) ? [] : access.runs.getAudit({ ...filter, ...place, limit: size })),
+    placeOf: ({ at, id }) => `${at}${SEPARATOR}${id}`,
+  })
+  return { entries: items, next }
+}
+
+/** The engine says so of what is no cursor. */
+function toAuditCursor(text: string): AuditCursor {
+  const [at = '', id = ''] = text.split(SEPARATOR)
+  return { at, id }
 }
 
 /** Nobody waits for a number that nobody reads to the last digit: so far everything is counted. */

@@ -3,7 +3,7 @@ import { follow } from './follow'
 import { hint } from './hints'
 import { listJobs } from './jobs'
 import { followLink, showLink } from './link'
-import { countRuns, listEvents, listLogs, listRuns } from './list'
+import { countRuns, listAudit, listEvents, listLogs, listRuns } from './list'
 import { describeApi } from './openapi'
 import { HttpProblem } from './problem'
 import { route, runRoute, type Route } from './route'
@@ -236,6 +236,16 @@ const bulk = route({
   answer: async (call) => call.server.present.run(await startBulk(call)),
 })
 
+const audit = route({
+  method: 'GET',
+  path: '/audit',
+  action: 'audit',
+  summary: 'Lists what operators did, newest first, page by page.',
+  query: wire.auditListQuerySchema,
+  output: wire.auditListSchema,
+  answer: listAudit,
+})
+
 const me = route({
   method: 'GET',
   path: '/me',
@@ -280,6 +290,6 @@ const openApi = route({
 export const ROUTES: readonly Route[] = [
   ...[trigger, list, get, steps, logs, history, events, explain],
   ...[cancel, retry, fork, signal, unpark, failParked, remove],
-  ...[bulkPreview, bulk],
+  ...[bulkPreview, bulk, audit],
   ...[hints, counts, waits, jobs, link, confirm, me, openApi],
 ]

@@ -3,7 +3,7 @@
  * and the OpenAPI document are made. The client, the hooks and the dashboard import the types and nothing else of it.
  */
 import { RUN_STATUSES } from '@coji/durably-core'
-import type { ForkOptions, Log, Run, RunFields, RunFilter, Step, TriggerOptions } from '@coji/durably-core'
+import type { AuditEntry, ForkOptions, Log, Run, RunFields, RunFilter, Step, TriggerOptions } from '@coji/durably-core'
 import { z } from 'zod'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
@@ -149,7 +149,7 @@ export const countsSchema = z
   .meta({ id: 'Counts' })
 
 /** What one may do over HTTP. `read` is everything that changes nothing. */
-export const ACTIONS = ['read', 'trigger', 'cancel', 'retry', 'signal', 'fork', 'unpark', 'delete'] as const
+export const ACTIONS = ['read', 'trigger', 'cancel', 'retry', 'signal', 'fork', 'unpark', 'delete', 'audit'] as const
 /** One of `ACTIONS`. */
 export type Action = (typeof ACTIONS)[number]
 
@@ -163,6 +163,23 @@ export const meSchema = z
     history: z.boolean(),
   })
   .meta({ id: 'Me' })
+
+const auditShape = {
+  id: z.string(),
+  at: instant,
+  tenant: z.string(),
+  actor: z.string(),
+  action: z.string(),
+  targetKind: z.enum(['run', 'runs', 'job', 'settings']),
+  target: z.string(),
+  before: value,
+  after: value,
+} satisfies Shape<AuditEntry>
+
+export const auditListSchema = z.strictObject({
+  entries: z.array(z.strictObject(auditShape).meta({ id: 'AuditEntry' })),
+  next: z.string().nullable(),
+})
 
 /** What went wrong (RFC 9457). `code` is stable and that of the engine where the engine refused. */
 export const problemSchema = z
@@ -230,6 +247,14 @@ export const waitListQuerySchema = z.strictObject({
 
 export const logListQuerySchema = z.strictObject({ after: text.optional(), limit: wholeNumber.optional() })
 export const eventListQuerySchema = z.strictObject({ after: wholeNumber.optional(), limit: wholeNumber.optional() })
+export const auditListQuerySchema = z.strictObject({
+  actor: text.optional(),
+  action: text.optional(),
+  target: text.optional(),
+  tenant: text.optional(),
+  limit: wholeNumber.optional(),
+  cursor: text.optional(),
+})
 export const linkQuerySchema = z.strictObject({ token: z.string().min(1).max(8000) })
 export const followQuerySchema = z.strictObject({ after: wholeNumber.optional() })
 

@@ -1,5 +1,7 @@
 export type { DurabilityReport, SqlTransaction } from './connection'
 export type {
+  ArchiveStraysTable,
+  AuditTable,
   DialectHooks,
   Durability,
   DurablyDatabase,
@@ -19,6 +21,7 @@ export type {
   SchedulesTable,
   SchemaVersionsTable,
   Sender,
+  SettingsTable,
   SignalsTable,
   StepsTable,
   SubscriptionsTable,

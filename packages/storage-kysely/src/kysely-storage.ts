@@ -1,13 +1,14 @@
 import { InvalidOptionError } from '@coji/durably-core'
 import type {
-  ClusterStorage,
-  CommitAnswer,
+  ArchivingStorage,
+  AuditStorage,
   DebounceStorage,
+  ClusterStorage,
   EventStorage,
   ForkStorage,
   LimitStorage,
   LogStorage,
-  RunCommit,
+  SettingsStorage,
   SignalStorage,
   Storage,
   TransactionStorage,
@@ -19,15 +20,12 @@ import {
   createClaim,
   createCommand,
   createCommit,
-  createDebounce,
   createEnqueue,
-  createFork,
   createLimits,
   createPurge,
   createRecover,
   createRenew,
   createSignals,
-  createsRuns,
   createTransactions,
   keepOpenOn,
   type Limits,
@@ -37,8 +35,9 @@ import { createCluster } from './cluster'
 import { type DialectHooks, dialectOf, type Durability, type DurablyDatabase, hooksOf, tableRefs } from './dialect'
 import { type DurabilityReport, Executor, gated, reportDurability } from './connection'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
+import { createGroups, type Passed, tellers, type Told } from './groups'
 import { createEvents, createLogs, createReads, reportWork, type WorkReport } from './read'
-import { FENCES, type Fences, type SqlContext, type StatementTarget } from './statement'
+import { FENCES, type Fences, type SqlContext } from './statement'
 import { requireOptions } from './given-database'
 import { channelOf, HintRelay, notifyDue, Watchers } from './watch'
 import { migrate, reportSchema, SchemaGate, type SchemaReport } from './schema'
@@ -78,6 +77,9 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly limits: LimitStorage
   readonly forks: ForkStorage
   readonly debounce: DebounceStorage<Transaction<DB>>
+  readonly archiving: ArchivingStorage
+  readonly audit: AuditStorage
+  readonly settings: SettingsStorage
   readonly cluster: ClusterStorage<Transaction<DB>>
 }
 
@@ -249,7 +251,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     },
     transaction: transactions.storage,
     watch: watchers,
-    ...specialEnqueues<DB>(context, { executor, told, passed, within: transactions.writeWithin }),
+    ...createGroups<DB>(context, { executor, told, passed, within: transactions.writeWithin }),
     cluster: createCluster<DB>({
       ...{ context, executor, passed, within: transactions.writeWithin },
       noteDue: (ids) => told.due(ids, () => ids),
@@ -257,16 +259,6 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     limits: limitStorage({ executor, watchers, limits, claimWithin, told, passed }),
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>
 }
-
-function reports(context: SqlContext, executor: Executor) {
-  return {
-    reportDurability: () => reportDurability(context, executor),
-    reportSchema: () => reportSchema(context, executor),
-    reportWork: () => reportWork(context, executor.callers),
-  }
-}
-
-type Passed = <T>(write: () => Promise<T> | T) => Promise<T>
 
 /** Has writes wait for a look at the version of the tables, where one is due. */
 function passingThrough(gate: SchemaGate, executor: Executor): Passed {
@@ -277,10 +269,18 @@ function passingThrough(gate: SchemaGate, executor: Executor): Passed {
   }
 }
 
+function reports(context: SqlContext, executor: Executor) {
+  return {
+    reportDurability: () => reportDurability(context, executor),
+    reportSchema: () => reportSchema(context, executor),
+    reportWork: () => reportWork(context, executor.callers),
+  }
+}
+
 interface LimitParams extends Pick<BindParams, 'executor' | 'watchers'> {
   readonly limits: Limits
   readonly claimWithin: Claims['claimWithin']
-  readonly told: ReturnType<typeof tellers>
+  readonly told: Told
   readonly passed: Passed
 }
 
@@ -292,60 +292,11 @@ function limitStorage({ executor, watchers, limits, claimWithin, told, passed }:
       return told.changed(answer, ({ runs }) => runs.map(({ id }) => id))
     },
     load: (jobLimits) => limits.load(callers, jobLimits),
-    pause: (jobName) => passed(() => limits.pause(callers, jobName)),
-    async resume(jobName) {
-      await passed(() => limits.resume(callers, jobName))
+    pause: (jobName, audit) => passed(() => limits.pause(callers, jobName, audit)),
+    async resume(jobName, audit) {
+      await passed(() => limits.resume(callers, jobName, audit))
       watchers.noteDue()
     },
     paused: () => limits.paused(callers),
-  }
-}
-
-interface SpecialParams extends Pick<LimitParams, 'executor' | 'told' | 'passed'> {
-  readonly within: <T>(transaction: object, work: (target: StatementTarget) => Promise<T>) => Promise<T>
-}
-
-/** What creates runs otherwise than all others are created. */
-function specialEnqueues<DB>(
-  context: SqlContext,
-  { executor: { callers }, told, passed, within }: SpecialParams,
-): { readonly forks: ForkStorage; readonly debounce: DebounceStorage<Transaction<DB>> } {
-  const fork = createFork(context)
-  const enqueueDebounced = createDebounce(context)
-  return {
-    forks: {
-      fork: async (order) =>
-        told.due(await passed(() => fork(callers, order)), (run) => (run === null ? [] : [run.id])),
-    },
-    debounce: {
-      async enqueue(debounced, transaction) {
-        if (transaction !== undefined) return within(transaction, (target) => enqueueDebounced(target, debounced))
-        return told.due(await passed(() => enqueueDebounced(callers, debounced)), ({ run }) => [run.id])
-      },
-    },
-  }
-}
-
-/** Passes an answer on and tells the watchers of it. */
-function tellers(watchers: Watchers) {
-  function changed<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
-    watchers.noteChanged(runIds(answer))
-    return answer
-  }
-  return {
-    changed,
-    due<T>(answer: T, runIds: (answer: T) => readonly string[]): T {
-      const ids = runIds(answer)
-      watchers.noteChanged(ids)
-      if (ids.length > 0) watchers.noteDue()
-      return answer
-    },
-    left(answer: readonly CommitAnswer[], all: readonly RunCommit[]): readonly CommitAnswer[] {
-      const commits = all.filter((_commit, index) => answer[index]?.kept === true)
-      watchers.noteChanged(commits.map(({ lease }) => lease.runId))
-      const hasLeft = commits.some((commit) => commit.outcome !== null || createsRuns(commit))
-      if (hasLeft) watchers.noteDue()
-      return answer
-    },
   }
 }

@@ -14,6 +14,9 @@ const { cases, excluded } = casesFor([
   'limits',
   'forks',
   'debounce',
+  'archiving',
+  'audit',
+  'settings',
   'cluster',
 ])
 

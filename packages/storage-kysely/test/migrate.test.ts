@@ -77,6 +77,7 @@ describe('migrate', () => {
       { version: 7, min_reader: 5 },
       { version: 8, min_reader: 5 },
       { version: 9, min_reader: 5 },
+      { version: 10, min_reader: 5 },
     ])
   })
 

@@ -1,3 +1,25 @@
+create table durably_archive_strays (
+  name text collate "C" not null,
+  announced_at timestamp(3) with time zone not null,
+  is_given_up integer not null default 0
+);
+CREATE UNIQUE INDEX durably_archive_strays_pkey ON durably_archive_strays USING btree (name);
+
+create table durably_audit (
+  id text collate "C" not null,
+  at timestamp(3) with time zone not null,
+  tenant text collate "C" not null,
+  actor text collate "C" not null,
+  action text collate "C" not null,
+  target_kind text collate "C" not null,
+  target text collate "C" not null,
+  before json,
+  after json
+);
+CREATE INDEX durably_audit_at ON durably_audit USING btree (at, id);
+CREATE UNIQUE INDEX durably_audit_pkey ON durably_audit USING btree (id);
+CREATE INDEX durably_audit_target ON durably_audit USING btree (target, at, id);
+
 create table durably_debounced_runs (
   tenant text collate "C" not null,
   job_name text collate "C" not null,
@@ -204,6 +226,13 @@ create table durably_schema_versions (
   min_reader integer not null
 );
 CREATE UNIQUE INDEX durably_schema_versions_pkey ON durably_schema_versions USING btree (version);
+
+create table durably_settings (
+  name text collate "C" not null,
+  value json not null,
+  updated_at timestamp(3) with time zone not null
+);
+CREATE UNIQUE INDEX durably_settings_pkey ON durably_settings USING btree (name);
 
 create table durably_signals (
   run_id text collate "C" not null,

@@ -1,3 +1,24 @@
+CREATE TABLE "durably_archive_strays" ("name" text not null primary key,
+  "announced_at" text not null,
+  "is_given_up" integer default 0 not null) strict, without rowid;
+
+CREATE TABLE "durably_audit" ("id" text not null primary key,
+  "at" text not null,
+  "tenant" text not null,
+  "actor" text not null,
+  "action" text not null,
+  "target_kind" text not null,
+  "target" text not null,
+  "before" text,
+  "after" text) strict, without rowid;
+
+CREATE INDEX "durably_audit_at" on "durably_audit" ("at",
+  "id");
+
+CREATE INDEX "durably_audit_target" on "durably_audit" ("target",
+  "at",
+  "id");
+
 CREATE TABLE "durably_debounced_runs" ("tenant" text not null,
   "job_name" text not null,
   "key" text not null,
@@ -242,6 +263,10 @@ CREATE UNIQUE INDEX "durably_schedules_name" on "durably_schedules" ("tenant",
 CREATE TABLE "durably_schema_versions" ("version" integer not null primary key,
   "applied_at" text not null,
   "min_reader" integer not null) strict;
+
+CREATE TABLE "durably_settings" ("name" text not null primary key,
+  "value" text not null,
+  "updated_at" text not null) strict, without rowid;
 
 CREATE TABLE "durably_signals" ("run_id" text not null,
   "position" integer not null,

@@ -13,36 +13,26 @@ export {
 export { brandOf } from './error-brand'
 export {
   CancelledError,
-  CapabilityMissingError,
-  ClosedError,
   ConflictError,
   CrashLimitError,
   DuplicateJobError,
   DuplicateStepError,
   DurablyError,
   type EndedBadly,
-  HistoryRequiredError,
   InterruptedError,
   ExecutionAbortedError,
   type InterruptionReason,
   InvalidOptionError,
-  isRejection,
-  MigrationError,
   NestedStepError,
   NotFoundError,
-  NotMigratedError,
   ParkedError,
   PayloadTooLargeError,
   PermanentError,
   RetryAfterError,
   RunFailedError,
-  SchemaTooNewError,
   SerializationError,
   StepError,
-  StorageError,
-  type StorageErrorCode,
   TimeoutError,
-  UnknownOutcomeError,
   ValidationError,
   type ValidationIssue,
 } from './errors'
@@ -56,5 +46,19 @@ export { builtin } from './platform'
 export { createReporter, type Logger } from './reporter'
 export { ENDED_STATUSES, type EndedStatus, isEnded, RUN_STATUSES, type RunStatus } from './run-status'
 export { parseNow, parseWith, type SchemaIssue, type SchemaResult, type StandardSchema } from './schema'
+export {
+  CapabilityMissingError,
+  ClosedError,
+  HistoryRequiredError,
+  isRejection,
+  LogArchiveError,
+  type LogArchiveTrouble,
+  MigrationError,
+  NotMigratedError,
+  SchemaTooNewError,
+  StorageError,
+  type StorageErrorCode,
+  UnknownOutcomeError,
+} from './storage-errors'
 export { inTime, inTimeWithSignal, pause } from './time-limit'
 export { decodeValue, encodeValue, MAX_VALUE_BYTES, utf8Length } from './values'

@@ -15,7 +15,8 @@ import {
 } from '../base'
 import { type Engine, recorded } from '../engine'
 import { type EventInput, type Run, toRun } from '../job'
-import { capability, LIFECYCLE, type PurgeParams, type RunCommand, type RunRecord } from '../port'
+import { capability, LIFECYCLE, type PurgeParams, type RunCommand, type RunRecord, type Scope } from '../port'
+import { type Actor, actorIn, type CommandOptions, notedBy, type Noted } from './acting'
 import { listOf } from './runs'
 
 /** Which ended runs `purge()` removes: those that meet every condition. */
@@ -30,6 +31,8 @@ export interface PurgeOptions {
   readonly tenant?: string | undefined
   /** Leave the newest ended runs alone, this many. */
   readonly keepNewest?: number | undefined
+  /** Who does it: kept with the ids of what was removed, for `getAudit()`. */
+  readonly as?: Actor | undefined
 }
 
 /** How a signal is sent. */
@@ -41,9 +44,9 @@ export interface SignalOptions {
 /** What an operator does to runs. An unknown run is `NotFoundError`, one in the wrong state `ConflictError`. */
 export interface RunCommands {
   /** A failed, timed out or cancelled run starts again; its completed steps stay. */
-  retry(id: string): Promise<Run>
+  retry(id: string, options?: CommandOptions): Promise<Run>
   /** Ends a waiting run at once; a running one as soon as its worker hears of it. */
-  cancel(id: string): Promise<Run>
+  cancel(id: string, options?: CommandOptions): Promise<Run>
   /**
    * Hands a run something for its `ctx.waitFor(name)`; one that comes early is kept. To an ended run it is a
    * `ConflictError`. The same `dedupeKey` counts once for a run, and sending it again is no error, after the end either.
@@ -55,11 +58,11 @@ export interface RunCommands {
     options?: SignalOptions,
   ): Promise<{ readonly deduplicated: boolean }>
   /** A parked run goes on, when what it was parked for has been mended: see `explain()`. */
-  unpark(id: string): Promise<Run>
+  unpark(id: string, options?: CommandOptions): Promise<Run>
   /** Ends a parked run as failed. `retry()` starts it again. */
-  failParked(id: string): Promise<Run>
+  failParked(id: string, options?: CommandOptions): Promise<Run>
   /** Removes an ended run and everything of it. */
-  deleteRun(id: string): Promise<void>
+  deleteRun(id: string, options?: CommandOptions): Promise<void>
   /** Removes ended runs; returns how many. */
   purge(options?: PurgeOptions): Promise<number>
 }
@@ -68,6 +71,8 @@ export interface RunCommandsParams {
   readonly engine: Engine
   /** Everything is limited to this tenant. */
   readonly tenant?: string | undefined
+  /** Who does it, where a call does not say. */
+  readonly as?: Actor | undefined
   readonly onApplied: (kind: RunCommand['kind'], run: RunRecord) => void
   readonly onSignal: (runId: string) => void
 }
@@ -78,9 +83,12 @@ type RunNames = Pick<RunRecord, 'id' | 'jobName'>
 
 const ANY_RUN = { id: '', jobName: '' }
 
-export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCommandsParams): RunCommands {
+export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: RunCommandsParams): RunCommands {
   const { storage, events, plugins } = engine
   const scope = tenant === undefined ? {} : { tenant }
+
+  const by = (call: keyof typeof ACTIONS, options: CommandOptions): Noted =>
+    notedBy(engine, ACTIONS[call], actorIn(`${ACTIONS[call]}()`, options, as))
 
   async function apply(command: RunCommand, eventOf: (run: RunRecord) => EventInput): Promise<RunRecord> {
     if (typeof command.runId !== 'string') throw NotFoundError.run(String(command.runId))
@@ -97,14 +105,16 @@ export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCo
   }
 
   return {
-    async retry(id) {
-      return toRun(await apply({ kind: 'retry', runId: id, events: recorded(engine, retryEvent(ANY_RUN)) }, retryEvent))
+    async retry(id, options = {}) {
+      const events = recorded(engine, retryEvent(ANY_RUN))
+      return toRun(await apply({ kind: 'retry', runId: id, events, ...by('retry', options) }, retryEvent))
     },
-    async cancel(id) {
+    async cancel(id, options = {}) {
       const cancelled = recorded(engine, cancelEvent(ANY_RUN, false))
       const requested = recorded(engine, cancelEvent(ANY_RUN, true))
-      const run = await apply({ kind: 'cancel', runId: id, events: { cancelled, requested } }, (after) =>
-        cancelEvent(after, after.status === 'running'),
+      const run = await apply(
+        { kind: 'cancel', runId: id, events: { cancelled, requested }, ...by('cancel', options) },
+        (after) => cancelEvent(after, after.status === 'running'),
       )
       return toRun(run)
     },
@@ -135,20 +145,22 @@ export function createRunCommands({ engine, tenant, onApplied, onSignal }: RunCo
       }
       return { deduplicated: !answer.kept }
     },
-    ...createParkedCommands(engine, apply),
-    async deleteRun(id) {
-      await apply({ kind: 'remove', runId: id }, (run) => ({ type: 'run:delete', runId: id, jobName: run.jobName }))
+    ...createParkedCommands(engine, { apply, by }),
+    async deleteRun(id, options = {}) {
+      const event = ({ jobName }: RunNames): EventInput => ({ type: 'run:delete', runId: id, jobName })
+      await apply({ kind: 'remove', runId: id, ...by('remove', options) }, event)
     },
-    async purge(options = {}) {
-      const params = { ...toPurge(options), ...scope }
-      let removed = 0
-      for (;;) {
-        const batch = await storage.purge(params)
-        removed += batch
-        if (batch < PURGE_BATCH) return removed
-        await engine.breathe()
-      }
-    },
+    purge: (options = {}) => purgeRuns(engine, { ...options, as: options.as ?? as }, scope),
+  }
+}
+
+async function purgeRuns(engine: Engine, options: PurgeOptions, scope: Scope): Promise<number> {
+  const params = { ...toPurge(options), ...scope }
+  for (let removed = 0; ; ) {
+    const batch = await engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as) })
+    removed += batch
+    if (batch < PURGE_BATCH) return removed
+    await engine.breathe()
   }
 }
 
@@ -162,20 +174,27 @@ function retryEvent({ id, jobName }: RunNames): EventInput {
 
 type Apply = (command: RunCommand, eventOf: (run: RunRecord) => EventInput) => Promise<RunRecord>
 
-function createParkedCommands(engine: Engine, apply: Apply): Pick<RunCommands, 'unpark' | 'failParked'> {
+interface Applying {
+  readonly apply: Apply
+  readonly by: (call: 'unpark' | 'failParked', options: CommandOptions) => Noted
+}
+
+function createParkedCommands(engine: Engine, { apply, by }: Applying): Pick<RunCommands, 'unpark' | 'failParked'> {
   const unparkEvent = ({ id, jobName }: RunNames): EventInput => ({ type: 'run:unpark', runId: id, jobName })
   return {
-    async unpark(id) {
+    async unpark(id, options = {}) {
       const events = recorded(engine, unparkEvent(ANY_RUN))
-      return toRun(await apply({ kind: 'unpark', runId: id, events }, unparkEvent))
+      return toRun(await apply({ kind: 'unpark', runId: id, events, ...by('unpark', options) }, unparkEvent))
     },
-    async failParked(id) {
+    async failParked(id, options = {}) {
       const { message: error, detail } = describeError(new ParkedError())
       const failEvent = ({ id: runId, jobName }: RunNames): EventInput => {
         return { type: 'run:fail', runId, jobName, error, failedStepName: null }
       }
       const events = recorded(engine, failEvent(ANY_RUN))
-      return toRun(await apply({ kind: 'failParked', runId: id, error, detail, events }, failEvent))
+      return toRun(
+        await apply({ kind: 'failParked', runId: id, error, detail, events, ...by('failParked', options) }, failEvent),
+      )
     },
   }
 }
@@ -192,6 +211,15 @@ function conflict({ kind, runId }: RunCommand, { status }: RunRecord): ConflictE
     status,
   )
 }
+
+/** What each is called in the audit: as the method is. */
+const ACTIONS = {
+  cancel: 'cancel',
+  retry: 'retry',
+  remove: 'deleteRun',
+  unpark: 'unpark',
+  failParked: 'failParked',
+} as const
 
 const WORDS = {
   cancel: 'cancel()',
@@ -219,6 +247,7 @@ const PURGE_OPTIONS: OptionNames<PurgeOptions> = {
   jobName: true,
   tenant: true,
   keepNewest: true,
+  as: true,
 }
 
 function toPurge(options: PurgeOptions): PurgeParams {

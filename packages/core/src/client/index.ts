@@ -1,3 +1,14 @@
+export type { Actor, CommandOptions } from './acting'
+export { requireActor } from './acting'
+export {
+  type AuditEntry,
+  type AuditFilter,
+  type AuditPurge,
+  type AuditReads,
+  createAuditReads,
+  purgeAudit,
+} from './audit'
+export { createSettings, type SettingChanges, type Settings, type SettingValues } from './settings'
 export { runTransaction } from './caller-transaction'
 export { refuseInside } from './calls-in-jobs'
 export { createRunCommands, type PurgeOptions, type RunCommands, type SignalOptions } from './commands'

@@ -2,10 +2,11 @@ import { type JobDefinition, type LimitScope, requireScope } from '../job'
 import { type Engine, noJob } from '../engine'
 import { refuseUnknownOptions } from '../base'
 import { capability } from '../port'
+import { type Actor, notedBy } from './acting'
 
 /** For whom a job is paused: `worker`, this instance alone, as without it; `database`, everybody. */
 export type PauseOptions<TScope extends LimitScope = LimitScope> = TScope extends 'database'
-  ? { readonly scope: 'database' }
+  ? { readonly scope: 'database' /** Who does it, for `getAudit()`. */; readonly as?: Actor | undefined }
   : { readonly scope?: 'worker' | undefined }
 
 /** Which jobs begin no runs, here or anywhere. */
@@ -27,20 +28,28 @@ export interface Pauses {
   pausedJobs(): Promise<readonly string[]>
 }
 
+interface AnyPause {
+  readonly scope?: LimitScope | undefined
+  readonly as?: Actor | undefined
+}
+
 export function createPauses(engine: Engine, worker: { wake(): void }): Pauses {
-  const change = (call: 'pause' | 'resume', jobName: string, options: PauseOptions = {}) => {
+  const change = (call: 'pause' | 'resume', jobName: string, options: AnyPause = {}) => {
     const name = `${call}Job()`
-    refuseUnknownOptions(name, options, { scope: true })
-    const { scope = 'worker' } = options
+    const { scope = 'worker', as } = options
+    refuseUnknownOptions(name, options, scope === 'database' ? { scope: true, as: true } : { scope: true })
     requireScope(scope, name)
-    if (scope === 'database') return everywhere(call, jobName)
+    if (scope === 'database') return everywhere(call, jobName, as)
     engine.admission[call](registered(engine, jobName).name)
     if (call === 'resume') worker.wake()
     return undefined
   }
-  const everywhere = async (call: 'pause' | 'resume', jobName: string) => {
+  const everywhere = async (call: 'pause' | 'resume', jobName: string, as: Actor | undefined) => {
     const { name } = engine.jobs.get(jobName) ?? engine.declared.get(jobName) ?? raise(noJob(jobName))
-    await capability(engine.storage, 'limits', `${call}Job() with scope 'database'`)[call](name)
+    await capability(engine.storage, 'limits', `${call}Job() with scope 'database'`)[call](
+      name,
+      notedBy(engine, `${call}Job`, as).audit,
+    )
     if (call === 'resume') worker.wake()
   }
   return {

@@ -7,6 +7,7 @@ import {
   RUN_STATUSES,
   type RunStatus,
 } from '../base'
+import { readLogs } from './archived-logs'
 import { explainRun, type WorkerNow } from './explain'
 import { type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
 import { toCursor } from './run-cursor'
@@ -112,7 +113,7 @@ export function createRunReads(engine: Engine, worker: WorkerNow, tenant?: strin
       if (part.after !== undefined && typeof part.after !== 'string') {
         throw new InvalidOptionError(`after must be the id of a log, not ${String(part.after)}.`)
       }
-      const logs = isId(id) ? await group.getLogs(id, { ...part, ...scope }) : []
+      const logs = isId(id) ? await readLogs(engine, group, { runId: id, scope, part }) : []
       return logs.map((log) => ({ ...log, data: decodeValue(log.data) }))
     },
     async getEvents(id, page = {}) {
@@ -122,7 +123,7 @@ export function createRunReads(engine: Engine, worker: WorkerNow, tenant?: strin
       const run = await find(id)
       if (run === null) return []
       const events = await group.getEvents(id, { ...part, ...scope })
-      return (await withLogs(storage, events)).map((event) => toStoredEvent(event, run))
+      return (await withLogs(engine, events)).map((event) => toStoredEvent(event, run))
     },
     async counts(filter = {}) {
       refuseUnknownOptions('counts()', filter, COUNT_FILTER)

@@ -1,5 +1,7 @@
-import type { EventRecord, EventTemplate, LogPlace, LogRecord, NewLog, Storage } from '../port'
 import { decodeValue } from '../base'
+import type { Engine } from '../engine'
+import type { EventRecord, EventTemplate, LogPlace, LogRecord, NewLog } from '../port'
+import { findLogs } from './archived-logs'
 
 const TYPE = 'log:write'
 
@@ -9,10 +11,10 @@ export function toLogTemplate({ id }: NewLog): EventTemplate {
 }
 
 /** The events with their logs in place, for which one more query is sent if there are any. */
-export async function withLogs(storage: Storage, events: readonly EventRecord[]): Promise<readonly EventRecord[]> {
+export async function withLogs(engine: Engine, events: readonly EventRecord[]): Promise<readonly EventRecord[]> {
   const places = events.flatMap((event) => placeOf(event) ?? [])
-  if (places.length === 0 || storage.logs === undefined) return events
-  const logs = await storage.logs.findLogs(places)
+  if (places.length === 0 || engine.storage.logs === undefined) return events
+  const logs = await findLogs(engine, places)
   const byId = new Map(logs.map((log) => [log.id, log]))
   return events.map((event) => {
     const place = placeOf(event)

@@ -1,4 +1,4 @@
-import { capability, type EventStorage, type EventTail, type RunRecord, type Storage } from '../port'
+import { capability, type EventStorage, type EventTail, type RunRecord } from '../port'
 import { ask, type Engine, reportTrouble, troubleDelayMs } from '../engine'
 import { isEnded } from '../base'
 import { withLogs } from './stored-logs'
@@ -180,7 +180,7 @@ export class TailReader {
     const ids = cursors.flatMap(({ runId }) => (this.#wantsRun(runId) ? [runId] : []))
     const runs = ids.length === 0 ? [] : await ask(this.#engine, (storage) => storage.getRuns({ ids }))
     const runOf = new Map(runs.map((run) => [run.id, run]))
-    const tails = await ask(this.#engine, (storage) => readTails(storage, cursors))
+    const tails = await ask(this.#engine, () => readTails(this.#engine, cursors))
     const tailOf = new Map(tails.map((tail) => [tail.runId, tail]))
     return cursors.reduce((sum, { runId, after }) => {
       return sum + this.#answer({ runId, after, run: runOf.get(runId) ?? null, tail: tailOf.get(runId) })
@@ -210,13 +210,10 @@ export class TailReader {
 }
 
 /** One query, and one more if jobs logged. */
-async function readTails(
-  storage: Storage,
-  cursors: Parameters<EventStorage['tail']>[0],
-): Promise<readonly EventTail[]> {
-  const tails = await capability(storage, 'events', 'subscribe()').tail(cursors, PAGE)
+async function readTails(engine: Engine, cursors: Parameters<EventStorage['tail']>[0]): Promise<readonly EventTail[]> {
+  const tails = await capability(engine.storage, 'events', 'subscribe()').tail(cursors, PAGE)
   const all = await withLogs(
-    storage,
+    engine,
     tails.flatMap(({ events }) => events),
   )
   const events = all.values()

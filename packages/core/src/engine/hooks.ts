@@ -1,5 +1,6 @@
 import { EVENT_TYPES, type EventType } from '../job'
 import { onRejection } from '../base'
+import type { LogArchive } from '../port'
 
 /** What `aroundRun` knows of the run. */
 export interface RunInfo {
@@ -55,6 +56,8 @@ export interface Hooks {
   readonly name: string
   /** What it wants kept in the database; the storage must be able to. */
   readonly records?: RecordedHistory | undefined
+  /** Where logs are read from that are in the database no more. Of several plugins the first one's. */
+  readonly logArchive?: LogArchive | undefined
   /** The lease the plugin needs, in milliseconds; used when the application gave no `staleThreshold` itself. */
   readonly staleThreshold?: number | undefined
   /** Wraps each execution of a job. Calling `next` again runs the job function again, over the steps recorded so far. */
@@ -72,6 +75,7 @@ export interface Plugins {
   add(plugin: Hooks): void
   /** The longest lease that one of them needs. */
   staleThreshold(): number | undefined
+  logArchive(): LogArchive | undefined
   recordsLogs(): boolean
   recordsEvent(type: EventType): boolean
   /** Any event at all. */
@@ -83,12 +87,14 @@ export interface Plugins {
 
 export function createPlugins(): Plugins {
   const plugins: Hooks[] = []
+  let archive: LogArchive | undefined
   let logs = false
   let longestLease: number | undefined
   const eventTypes = new Set<EventType>()
   return {
     add(plugin) {
       plugins.push(plugin)
+      archive ??= plugin.logArchive
       longestLease = longer(longestLease, plugin.staleThreshold)
       logs ||= plugin.records?.logs === true
       for (const type of recordedTypes(plugin.records ?? {})) eventTypes.add(type)
@@ -96,6 +102,7 @@ export function createPlugins(): Plugins {
       if (eventTypes.has('step:chunk')) eventTypes.add('step:restart')
     },
     staleThreshold: () => longestLease,
+    logArchive: () => archive,
     recordsLogs: () => logs,
     recordsEvent: (type) => eventTypes.has(type),
     recordsEvents: () => eventTypes.size > 0,

@@ -1,4 +1,4 @@
-import type { Durably } from './durably'
+import type { Durably } from './api'
 import type { Plugin, Uninstall } from './plugin'
 
 type Companion = Required<Pick<Plugin, 'whileStarted'>>

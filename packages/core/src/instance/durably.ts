@@ -7,7 +7,6 @@ import {
   type DurablyOptions,
   type Engine,
   jobOf,
-  type KnownJob,
   listJobs,
   longer,
   noJob,
@@ -29,6 +28,8 @@ import {
   refuseUnknownOptions,
 } from '../base'
 import {
+  type Actor,
+  createAuditReads,
   createForks,
   createJobHandle,
   createPauses,
@@ -36,19 +37,13 @@ import {
   createRunCommands,
   createRunDrafts,
   createRunReads,
+  createSettings,
   createSubscriptions,
-  type JobHandle,
   type JobHandleParams,
   newRunOf,
-  type Message,
-  type Pauses,
-  type Publishing,
+  purgeAudit,
+  requireActor,
   refuseInside,
-  type RunForks,
-  type RunCommands,
-  type RunDrafts,
-  type RunReads,
-  type RunSubscriptions,
   runTransaction,
   TailReader,
   toTriggeredRun,
@@ -58,117 +53,21 @@ import {
 import {
   createEmitter,
   defineJob,
-  type DurablyEvent,
-  type EventInput,
-  type EventType,
-  type JobContext,
   type JobDeclaration,
-  type JobOptions,
-  type JobRef,
-  type StorableSchema,
   TRIGGER_OPTIONS,
   type TriggeredRun,
   type TriggerOptions,
 } from '../job'
 import { connect, type Parts } from './connect'
-import { type DrainOptions, type DrainResult, Worker } from '../worker'
-import { type Health, healthOf } from './health'
+import { Worker } from '../worker'
+import { healthOf } from './health'
 import { Migrating } from './migrating'
 import { type Plugin, requireUsable, type Uninstall } from './plugin'
-import { deadWorkerIn, type RecoverOptions } from './recover-options'
-import type { EnqueueAnswer, NewRun, RunCommand, RunRecord, Storage } from '../port'
+import { deadWorkerIn } from './recover-options'
+import type { EnqueueAnswer, NewRun, RunCommand, RunRecord } from '../port'
 import { Takeover } from './takeover'
 import { WorkerLead } from './worker-lead'
-
-/** Jobs by the keys under which `register` gives their handles. */
-export type JobRecord = Readonly<Record<string, JobDeclaration>>
-
-/** The handle of each job, under its key. */
-export type Handles<TJobs extends JobRecord> = {
-  readonly [Key in keyof TJobs]: TJobs[Key] extends JobDeclaration<infer TName, infer TInput, infer TOutput>
-    ? JobHandle<TName, TInput, TOutput>
-    : never
-}
-
-/** The part of an instance that servers hand out: nothing of other tenants can be read or changed through it. */
-export interface ScopedDurably
-  extends RunReads,
-    RunCommands,
-    RunSubscriptions,
-    RunForks,
-    Publishing<Omit<Message, 'tenant'>>,
-    RunTriggers<Omit<TriggerOptions, 'tenant'>> {}
-
-/** Triggering jobs that need not be executed, nor registered, here. */
-export interface RunTriggers<TOptions> {
-  /** As `trigger` of the job's handle. */
-  trigger<TInput, TOutput>(
-    job: JobRef<TInput, TOutput>,
-    payload: TInput,
-    options?: TOptions,
-  ): Promise<TriggeredRun<TOutput>>
-  /**
-   * A job by its name. One that is not registered here has no schema: its payload is stored as it is, its run without
-   * the job's `timeout` and `version`, and whoever executes it gets what was given.
-   */
-  trigger(jobName: string, payload?: unknown, options?: TOptions): Promise<TriggeredRun>
-}
-
-/** One instance: jobs, a worker, and access to the database. */
-export interface Durably
-  extends RunReads,
-    RunCommands,
-    RunSubscriptions,
-    RunForks,
-    Publishing<Message>,
-    RunTriggers<TriggerOptions>,
-    Pauses {
-  /** Creates or updates the tables. Call it at each start; many processes may at once. Triggers wait for it meanwhile. */
-  migrate(): Promise<void>
-  /** Defines a job, registers it and returns its handle. */
-  defineJob<TName extends string, TInput, TPayload, TReturned, TOutput>(
-    options: JobOptions<TName, TInput, TPayload> & { readonly output: StorableSchema<TReturned, TOutput> },
-    execute: (ctx: JobContext, payload: TPayload) => TReturned | Promise<TReturned>,
-  ): JobHandle<TName, TInput, TOutput>
-  defineJob<TName extends string, TInput, TPayload, TOutput>(
-    options: JobOptions<TName, TInput, TPayload> & { readonly output?: undefined },
-    execute: (ctx: JobContext, payload: TPayload) => TOutput | Promise<TOutput>,
-  ): JobHandle<TName, TInput, TOutput>
-  /** Registers jobs defined, or only declared, as values; returns their handles under the same keys. */
-  register<TJobs extends JobRecord>(jobs: TJobs): Handles<TJobs>
-  /** Starts executing runs. Returns at once; trouble goes to `worker:error`. */
-  start(): void
-  /** Takes no more runs and waits for those in progress, or releases them after `timeout` ms. */
-  stop(options?: StopOptions): Promise<void>
-  /** Looks for runs now. Call it when a tab becomes visible or a machine resumes: leases are checked too. */
-  wake(): void
-  /** Executes what is due and returns: for serverless functions, cron and tests. */
-  runUntilIdle(options?: DrainOptions): Promise<DrainResult>
-  /**
-   * A transaction on the database of durably, for rows of the application and runs that go with them
-   * (`trigger(payload, { transaction })`). Everything else of durably waits on databases with one connection: await
-   * nothing but the transaction in it.
-   */
-  transaction<T>(body: (transaction: unknown) => Promise<T>): Promise<T>
-  /** Takes back the runs of a worker at once. The caller swears that no process with this id is alive. */
-  recover(options: RecoverOptions): Promise<number>
-  health(): Health
-  /** The jobs that were defined, registered or declared here. */
-  jobs(): readonly KnownJob[]
-  /** Stops at once and closes the storage. Runs in progress are released. */
-  close(): Promise<void>
-  on<T extends EventType>(type: T, listener: (event: DurablyEvent<T>) => void): () => void
-  emit(event: EventInput): void
-  /** Errors of listeners and of the worker, with what it was doing. */
-  onError(listener: (error: unknown, during: string) => void): () => void
-  /** For plugins: trouble outside of a job becomes a `worker:error`, and goes to `onError` or the logger. */
-  reportError(error: unknown, during: string): void
-  use(plugin: Plugin): Durably
-  scoped(scope: { readonly tenant: string }): ScopedDurably
-  readonly storage: Storage
-  /** For packages that create runs in writes of their own, such as schedules. */
-  readonly drafts: RunDrafts
-}
+import type { Durably, Handles, JobRecord } from './api'
 
 /** Creates an instance on a storage. It does nothing until `migrate()`, `start()` or a trigger. */
 export function createDurably(options: DurablyOptions): Durably {
@@ -200,13 +99,15 @@ export function createInstance(options: DurablyOptions): Instance {
 
   const trigger: Trigger = async (items) => (await create(items)).map(toTriggeredRun)
 
-  const access = (tenant?: string) => accessOf({ engine, worker, lead, tails, tenant })
+  const access = (tenant?: string, as?: Actor) => accessOf({ engine, worker, lead, tails, tenant, as })
   const all = access()
   const register = <TJobs extends JobRecord>(jobs: TJobs) => registerAll({ engine, trigger, waits, ...all }, jobs)
 
   const durably: Durably = {
     ...all,
     storage: engine.storage,
+    settings: createSettings(engine),
+    purgeAudit: (purge) => purgeAudit(engine, purge),
     drafts: createRunDrafts(engine, () => worker.wake(true)),
     trigger: triggerOf(engine, trigger),
     migrate: () => migrating.run(() => takeover.before(() => engine.storage.migrate())),
@@ -246,10 +147,13 @@ export function createInstance(options: DurablyOptions): Instance {
       if (typeof uninstall === 'function') uninstalls.push(uninstall)
       return durably
     },
-    scoped(scope) {
-      const tenant = tenantIn(scope)
-      return { ...access(tenant), trigger: triggerOf(engine, trigger, { tenant }) }
-    },
+    scoped: ((scope) => {
+      const { tenant, as } = scopeIn(scope)
+      return {
+        ...access(tenant, as),
+        trigger: triggerOf(engine, trigger, tenant === undefined ? undefined : { tenant }),
+      }
+    }) as Durably['scoped'],
   }
   return { durably, newRun: (item) => newRunOf(engine, item), enqueue, trigger: create }
 }
@@ -257,18 +161,20 @@ export function createInstance(options: DurablyOptions): Instance {
 interface AccessParams extends Pick<Parts, 'engine' | 'worker' | 'tails'> {
   readonly lead: WorkerLead
   readonly tenant: string | undefined
+  readonly as: Actor | undefined
 }
 
 /** What servers hand out too, of everybody or of one tenant. */
-function accessOf({ engine, worker, lead, tails, tenant }: AccessParams) {
+function accessOf({ engine, worker, lead, tails, tenant, as }: AccessParams) {
   // A run in our own hands hears of it with the answer to its next renewal.
   const onSignal = (runId: string) => (worker.holds(runId) ? worker.lookAt(runId) : worker.wake())
   return {
     ...createRunReads(engine, lead, tenant),
     ...createSubscriptions({ engine, tails, tenant }),
+    ...createAuditReads(engine, tenant),
     ...createPublishing(engine, tenant),
     ...createForks({ engine, tenant, onForked: () => worker.wake() }),
-    ...createRunCommands({ engine, tenant, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
+    ...createRunCommands({ engine, tenant, as, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   }
 }
 
@@ -280,11 +186,18 @@ function registerAll<TJobs extends JobRecord>(params: Omit<JobHandleParams, 'job
   return Object.fromEntries(Object.entries(jobs).map(([key, job]) => [key, handleOf(job)])) as Handles<TJobs>
 }
 
-function tenantIn(scope: Parameters<Durably['scoped']>[0]): string {
-  refuseUnknownOptions('scoped()', scope, { tenant: true })
+interface Scoped {
+  readonly tenant?: string
+  readonly as?: Actor | undefined
+}
+
+function scopeIn(scope: Scoped): Scoped {
+  refuseUnknownOptions('scoped()', scope, { tenant: true, as: true })
+  if (scope.as !== undefined) requireActor(scope.as)
+  if (scope.as !== undefined && !('tenant' in scope)) return scope
   // A session without a tenant must not see everybody's runs.
   if (typeof scope.tenant !== 'string') throw new InvalidOptionError('scoped() needs a tenant that is a string.')
-  return scope.tenant
+  return scope
 }
 
 interface CloseParams extends Parts {

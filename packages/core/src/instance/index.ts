@@ -1,13 +1,5 @@
-export {
-  createDurably,
-  createInstance,
-  type Durably,
-  type Handles,
-  type Instance,
-  type JobRecord,
-  type RunTriggers,
-  type ScopedDurably,
-} from './durably'
+export type { AttributedDurably, Durably, Handles, JobRecord, RunTriggers, ScopedDurably } from './api'
+export { createDurably, createInstance, type Instance } from './durably'
 export type { Health } from './health'
 export type { RecoverOptions } from './recover-options'
 export type { Plugin, Uninstall, WorkerSwitch } from './plugin'

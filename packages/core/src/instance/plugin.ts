@@ -1,4 +1,4 @@
-import type { Durably } from './durably'
+import type { Durably } from './api'
 import { InvalidOptionError, type OptionNames, refuseMisspelledOptions, refuseUnknownOptions } from '../base'
 import { EVENT_TYPES } from '../job'
 import { type Hooks, type RecordedHistory, recordedTypes, type StopOptions } from '../engine'
@@ -46,6 +46,7 @@ const HISTORY: OptionNames<RecordedHistory> = { logs: true, events: true, progre
 const PLUGIN: OptionNames<Plugin> = {
   name: true,
   records: true,
+  logArchive: true,
   staleThreshold: true,
   aroundRun: true,
   aroundStep: true,
@@ -65,6 +66,7 @@ export function requireUsable(storage: Storage, plugin: Plugin): void {
       throw new InvalidOptionError(`${hook} of plugin "${name}" is not a function.`)
     }
   }
+  if (plugin.logArchive !== undefined) capability(storage, 'archiving', `Plugin "${name}"`)
   if (records === undefined) return
   refuseUnknownOptions(`records of plugin "${name}"`, records, HISTORY)
   refuseUnknownTypes(plugin.name, records.events)

@@ -1,5 +1,5 @@
 import { Companions } from './companions'
-import type { Durably } from './durably'
+import type { Durably } from './api'
 import { ask, type Engine, type StopOptions, type WorkerState } from '../engine'
 import { InvalidOptionError, onRejection } from '../base'
 import type { Plugin, Uninstall } from './plugin'

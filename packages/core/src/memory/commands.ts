@@ -5,6 +5,7 @@ import {
   afterPark,
   afterRetry,
   afterUnpark,
+  auditViewOf,
   type CommandAnswer,
   type EventTemplate,
   type RunChange,
@@ -19,8 +20,14 @@ import type { RunEntry } from './run-entry'
 export function command(memory: Memory, order: RunCommand): CommandAnswer {
   const entry = memory.table.find(order.runId, order.tenant)
   if (entry === undefined) return { applied: false, reason: 'not-found' }
+  const before = order.audit === undefined ? null : auditViewOf(entry.record)
   const run = obey(memory, entry, order)
   if (run === null) return { applied: false, reason: 'wrong-state', run: copyOf(entry.record) }
+  if (order.audit !== undefined) {
+    const { id: target, tenant } = run
+    const after = order.kind === 'remove' ? null : auditViewOf(run)
+    memory.audit.add(order.audit, { targetKind: 'run', target, tenant, before, after })
+  }
   return { applied: true, run: copyOf(run) }
 }
 

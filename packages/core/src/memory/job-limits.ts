@@ -1,4 +1,5 @@
 import {
+  type AuditNote,
   type Instant,
   isSuspect,
   type JobLimits,
@@ -50,11 +51,21 @@ export function loadOf(memory: Memory, limits: JobLimits): JobLoad {
 
 type Pauses = Pick<LimitStorage, 'pause' | 'resume' | 'paused'>
 
-export function createPauses({ jobs, hints }: Memory, write: <T>(apply: () => T) => Promise<T>): Pauses {
+export function createPauses({ jobs, hints, audit }: Memory, write: <T>(apply: () => T) => Promise<T>): Pauses {
+  const noteChange = (jobName: string, note: AuditNote | undefined, paused: boolean) => {
+    if (note === undefined) return
+    const [before, after] = [{ paused: jobs.paused.has(jobName) }, { paused }]
+    audit.add(note, { tenant: '', targetKind: 'job', target: jobName, before, after })
+  }
   return {
-    pause: (jobName) => write(() => void jobs.paused.add(jobName)),
-    resume: (jobName) =>
+    pause: (jobName, note) =>
       write(() => {
+        noteChange(jobName, note, true)
+        jobs.paused.add(jobName)
+      }),
+    resume: (jobName, note) =>
+      write(() => {
+        noteChange(jobName, note, false)
         if (jobs.paused.delete(jobName)) hints.noteDue()
       }),
     paused: async () => [...jobs.paused].sort(),

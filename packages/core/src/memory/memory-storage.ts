@@ -1,4 +1,6 @@
 import {
+  type ArchivingStorage,
+  type AuditStorage,
   type ClusterStorage,
   type DebounceStorage,
   type EventStorage,
@@ -7,11 +9,14 @@ import {
   type Lifecycle,
   type LimitStorage,
   type LogStorage,
+  type SettingsStorage,
   type SignalStorage,
   type Storage,
   type WatchStorage,
 } from '../port'
 import { createEnvironment, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { createArchiving, Strays } from './archiving'
+import { Audit, createAudit, createSettings } from './audit'
 import { claim } from './claim'
 import { createClock } from './clock'
 import { createCluster } from './cluster'
@@ -53,6 +58,9 @@ export interface MemoryStorage extends Storage {
   readonly limits: LimitStorage
   readonly forks: ForkStorage
   readonly debounce: DebounceStorage
+  readonly archiving: ArchivingStorage
+  readonly audit: AuditStorage
+  readonly settings: SettingsStorage
   readonly cluster: ClusterStorage
 }
 
@@ -81,10 +89,11 @@ export function createMemoryStorageWith(
   const rules = createRules(lifecycle)
   const clock = createClock(now)
   const hints = new Hints()
-  const table = new RunTable({ rules, clock, hints, keepEnded })
-  const own = { jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
+  const strays = new Strays()
+  const table = new RunTable({ rules, clock, hints, strays, keepEnded })
+  const own = { audit: new Audit(clock), jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
   const inbox = { messages: new MessageTable(), gathered: new GatheredTable(), debounceKeys: new DebounceKeys() }
-  const memory: Memory = { rules, clock, hints, table, ...own, ...inbox }
+  const memory: Memory = { rules, clock, hints, table, strays, ...own, ...inbox }
   return bind(memory)
 }
 
@@ -126,6 +135,9 @@ function bind(memory: Memory): MemoryStorage {
     watch: hints,
     forks: { fork: (order) => write(() => fork(memory, order)) },
     debounce: { enqueue: (debounced) => write(() => enqueueDebounced(memory, debounced)) },
+    archiving: createArchiving(memory, { read, write }),
+    audit: createAudit(memory, { read, write }),
+    settings: createSettings(memory, { read, write }),
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),
       load: (limits) => read(() => loadOf(memory, limits)),

@@ -1,4 +1,5 @@
 import type { RunChange, RunRecord } from '../port'
+import type { Audit } from './audit'
 import type { Clock } from './clock'
 import type { DebounceKeys } from './debounce'
 import type { GatheredTable } from './gathered-table'
@@ -9,6 +10,7 @@ import type { Rules } from './rules'
 import type { Leads } from './leads'
 import type { RunTable } from './run-table'
 import type { ScheduleTable } from './schedule-table'
+import type { Strays } from './archiving'
 
 /** What every operation of the memory storage works on. */
 export interface Memory {
@@ -22,6 +24,8 @@ export interface Memory {
   readonly messages: MessageTable
   readonly gathered: GatheredTable
   readonly debounceKeys: DebounceKeys
+  readonly strays: Strays
+  readonly audit: Audit
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

@@ -17,6 +17,11 @@ export function purge(memory: Memory, params: PurgeParams): number {
     if (memory.rules.allows('purge', 'unneeded', () => !isNeeded(memory, entry))) purged.push(entry)
   }
   for (const entry of purged) table.remove(entry)
+  if (params.audit !== undefined && purged.length > 0) {
+    const before = { runs: purged.map(({ record }) => record.id) }
+    const { tenant = '' } = params
+    memory.audit.add(params.audit, { targetKind: 'runs', target: '', tenant, before, after: null })
+  }
   return purged.length
 }
 

@@ -64,6 +64,10 @@ export class RunEntry implements HeapItem {
     this.#events.push(event)
   }
 
+  dropLogs(): void {
+    this.#logs = null
+  }
+
   addLog(log: LogRecord): void {
     this.#logs ??= []
     this.#logs.push(log)

@@ -1,5 +1,6 @@
 import { type EventTemplate, type Instant, type RunChange, type RunRecord, wokenAt } from '../port'
 import { isEnded } from '../base'
+import type { Strays } from './archiving'
 import type { Clock } from './clock'
 import { EndedRuns, isLive } from './ended-runs'
 import type { Hints } from './hints'
@@ -16,6 +17,7 @@ interface RunTableOptions {
   readonly rules: Rules
   readonly clock: Clock
   readonly hints: Hints
+  readonly strays: Strays
   readonly keepEnded: number
 }
 
@@ -142,6 +144,7 @@ export class RunTable {
     this.counts.remove(record)
     this.running.delete(entry)
     this.ended.forget(entry)
+    if (record.logRef != null) this.#options.strays.add(record.logRef)
     this.#options.hints.noteChanged(record.id)
   }
 

@@ -1,5 +1,6 @@
 import type { EventRecord, EventTemplate, LogRecord, RunRecord, Scope, SignalRecord } from './records'
 import type { Json, RunStatus } from '../base'
+import type { AuditNote } from './audit'
 import type { ClaimParams } from './storage'
 import type { CommitAnswer, DebouncedRun, EnqueueAnswer, NewFork, NewRun, RunCommit } from './writes'
 
@@ -13,6 +14,9 @@ export type Capability =
   | 'limits'
   | 'forks'
   | 'debounce'
+  | 'archiving'
+  | 'audit'
+  | 'settings'
   | 'cluster'
 
 /** What is new of one run. */
@@ -165,9 +169,9 @@ export interface LimitStorage {
   claim(params: LimitedClaimParams, limits: JobLimits): Promise<LimitedClaim>
   load(limits: JobLimits): Promise<JobLoad>
   /** No claim takes runs of the job, with or without limits, until it is resumed. */
-  pause(jobName: string): Promise<void>
+  pause(jobName: string, audit?: AuditNote): Promise<void>
   /** Its due runs are due for everybody: a hint says so. */
-  resume(jobName: string): Promise<void>
+  resume(jobName: string, audit?: AuditNote): Promise<void>
   paused(): Promise<readonly string[]>
 }
 

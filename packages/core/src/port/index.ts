@@ -1,3 +1,13 @@
+export type { ArchivingStorage, EndCursor, LogArchive, LoggedRuns } from './archiving'
+export {
+  type AuditCursor,
+  type AuditNote,
+  type AuditQuery,
+  type AuditRecord,
+  type AuditStorage,
+  auditViewOf,
+  type SettingsStorage,
+} from './audit'
 export {
   type Capability,
   type DebounceStorage,

@@ -23,6 +23,7 @@ export const GUARDS = {
   version: 'the run has not changed since it was read',
   leader: 'the caller leads under the newest leader epoch',
   unneeded: 'the runs that wait for it have ended too',
+  announced: 'the name in the archive was announced, and nobody has given it up',
   overdue: 'the assignment is older than it may be',
 } as const
 
@@ -96,6 +97,12 @@ export const LIFECYCLE = {
   failParked: { from: ['pending'], to: ['failed'], by: 'an operator', guards: ['status'] },
   remove: { from: ENDED_STATUSES, to: [], by: 'an operator', guards: ['status'] },
   purge: { from: ENDED_STATUSES, to: [], by: 'an operator', guards: ['status', 'unneeded'] },
+  archive: {
+    from: ENDED_STATUSES,
+    to: ENDED_STATUSES,
+    by: 'any process, with the logs of the run',
+    guards: ['status', 'version', 'announced'],
+  },
   signal: {
     from: ['pending', 'assigned', 'running', 'orphaned'],
     to: ['pending', 'assigned', 'running', 'orphaned'],

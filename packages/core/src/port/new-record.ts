@@ -86,6 +86,7 @@ const UNTOUCHED: RunRecord = {
   alsoAwaitedBy: Object.freeze([]),
   scheduleId: null,
   scheduledFor: null,
+  logRef: null,
   heartbeatAt: null,
   createdAt: '',
   updatedAt: '',

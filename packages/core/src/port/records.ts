@@ -80,6 +80,8 @@ export interface RunRecord {
   readonly alsoAwaitedBy: readonly string[]
   readonly scheduleId: string | null
   readonly scheduledFor: Instant | null
+  /** Under which name its earlier logs are in the archive. */
+  readonly logRef?: string | null
   readonly heartbeatAt: Instant | null
   readonly createdAt: Instant
   readonly updatedAt: Instant

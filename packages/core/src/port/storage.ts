@@ -1,3 +1,5 @@
+import type { ArchivingStorage } from './archiving'
+import type { AuditNote, AuditStorage, SettingsStorage } from './audit'
 import type {
   Capability,
   EventStorage,
@@ -69,7 +71,7 @@ export interface RecoverParams {
 }
 
 /** What an operator does to one run. */
-export type RunCommand = { readonly runId: string; readonly tenant?: string } & (
+export type RunCommand = { readonly runId: string; readonly tenant?: string; readonly audit?: AuditNote } & (
   | {
       readonly kind: 'cancel'
       /** When it becomes `cancelled` at once, and when it is running and only asked to. */
@@ -105,6 +107,8 @@ export interface PurgeParams {
   /** Leave the newest ended runs alone, this many. */
   readonly keepNewest?: number
   readonly limit: number
+  /** Keeps which runs were removed, when any were. */
+  readonly audit?: AuditNote
 }
 
 /** The place of a run in the order of `getRuns`: a page goes on after it, whether the run is still there or not. */
@@ -217,6 +221,9 @@ export interface Storage<Trx = unknown> {
   readonly limits?: LimitStorage
   readonly forks?: ForkStorage
   readonly debounce?: DebounceStorage<Trx>
+  readonly archiving?: ArchivingStorage
+  readonly audit?: AuditStorage
+  readonly settings?: SettingsStorage
   readonly cluster?: ClusterStorage<Trx>
 }
 

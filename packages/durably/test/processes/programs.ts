@@ -16,6 +16,7 @@ const PROGRAMS = {
   limited: './programs/limited.ts',
   contender: './programs/contender.ts',
   sleeper: './programs/sleeper.ts',
+  archiver: './programs/archiver.ts',
   'locked-out': './programs/locked-out.ts',
   interrupted: './programs/interrupted.ts',
   labourer: '../postgres/programs/labourer.ts',

@@ -1,5 +1,6 @@
 import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import type {
+  AuditReads,
   JobDeclaration,
   JobRecord,
   Run,
@@ -47,6 +48,7 @@ export type TypesOf<TJobs extends JobRecord, TName> = NonNullable<Named<TJobs[ke
 /** The run API of the engine, over HTTP. */
 export interface DurablyClient<TJobs extends JobRecord = JobRecord>
   extends RunReads,
+    AuditReads,
     ClientCommands,
     RunSubscriptions,
     ClientWaits {

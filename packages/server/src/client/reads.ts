@@ -1,5 +1,16 @@
 import { NotFoundError } from '@coji/durably-core'
-import type { Log, Run, RunCursor, RunFilter, RunReads, StatusCounts, Step, StoredEvent } from '@coji/durably-core'
+import type {
+  AuditEntry,
+  AuditReads,
+  Log,
+  Run,
+  RunCursor,
+  RunFilter,
+  RunReads,
+  StatusCounts,
+  Step,
+  StoredEvent,
+} from '@coji/durably-core'
 import type { Transport } from './transport'
 
 /** Pages are read until there are as many as were asked for, or no more. */
@@ -42,7 +53,7 @@ export function pathOf(id: string, part = ''): string {
   return `/runs/${encodeURIComponent(id)}${part}`
 }
 
-export function createReads(transport: Transport): RunReads {
+export function createReads(transport: Transport): RunReads & AuditReads {
   return {
     getRun: (id) => orElse<Run | null>(null, () => transport.get<Run>(pathOf(id))),
     getRuns: ({ limit, cursor, ...filter }: RunFilter = {}) =>
@@ -83,6 +94,16 @@ export function createReads(transport: Transport): RunReads {
             transport.get<{ events: StoredEvent[]; next: number | null }>(pathOf(id, '/history'), query)
           const { events, next } = await orElse({ events: [], next: null }, find)
           return { items: events, next }
+        },
+      }),
+    getAudit: ({ limit, cursor, ...filter } = {}) =>
+      readAll<AuditEntry>({
+        limit,
+        from: cursor === undefined ? undefined : `${cursor.at}~${cursor.id}`,
+        async read(from, size) {
+          const query = { ...filter, cursor: from, limit: size }
+          const { entries, next } = await transport.get<{ entries: AuditEntry[]; next: string | null }>('/audit', query)
+          return { items: entries, next }
         },
       }),
     counts: (filter = {}) => transport.get<StatusCounts>('/stats', { ...filter }),

@@ -182,6 +182,27 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     type: 'text',
     definition: 'json',
   },
+  archive_strays: {
+    name: 'text',
+    announced_at: 'instant',
+    is_given_up: 'integer',
+  },
+  audit: {
+    id: 'text',
+    at: 'instant',
+    tenant: 'text',
+    actor: 'text',
+    action: 'text',
+    target_kind: 'text',
+    target: 'text',
+    before: 'json',
+    after: 'json',
+  },
+  settings: {
+    name: 'text',
+    value: 'json',
+    updated_at: 'instant',
+  },
   schema_versions: {
     version: 'integer',
     applied_at: 'instant',

@@ -30,6 +30,12 @@ export interface SqlDialect {
   readonly field: (row: Sql, index: number, type: 'text' | 'integer') => Sql
   /** A text property of a JSON column. */
   readonly property: (json: Sql, name: string) => Sql
+  /** A condition as a JSON value. */
+  readonly truth: (condition: Sql) => Sql
+  /** A JSON value among others. */
+  readonly nested: (json: Sql) => Sql
+  /** A JSON object with these properties, to be stored as such. */
+  readonly record: (properties: Readonly<Record<string, Sql>>) => Sql
   readonly objectOf: (key: Sql, value: Sql) => Sql
   /** JSON text of the list of all values; `null` or an empty list without any. */
   readonly arrayOf: (value: Sql) => Sql

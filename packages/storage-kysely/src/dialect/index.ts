@@ -12,6 +12,8 @@ export {
   type Sender,
 } from './hooks'
 export {
+  type ArchiveStraysTable,
+  type AuditTable,
   type DurablyDatabase,
   type GatheredTable,
   type InboxTable,
@@ -24,6 +26,7 @@ export {
   type RunsTable,
   type SchedulesTable,
   type SchemaVersionsTable,
+  type SettingsTable,
   type SignalsTable,
   type StepsTable,
   type SubscriptionsTable,

@@ -216,6 +216,33 @@ export interface SubscriptionsTable {
   definition: string
 }
 
+/** Names in the archive of logs that no run refers to. */
+export interface ArchiveStraysTable {
+  name: string
+  announced_at: string
+  is_given_up: number
+}
+
+/** What operators did. */
+export interface AuditTable {
+  id: string
+  at: string
+  tenant: string
+  actor: string
+  action: string
+  target_kind: 'run' | 'runs' | 'job' | 'settings'
+  target: string
+  before: string | null
+  after: string | null
+}
+
+/** What operators have set. */
+export interface SettingsTable {
+  name: string
+  value: string
+  updated_at: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -239,6 +266,9 @@ export interface DurablyDatabase {
   durably_gathered: GatheredTable
   durably_debounced_runs: DebouncedRunsTable
   durably_subscriptions: SubscriptionsTable
+  durably_archive_strays: ArchiveStraysTable
+  durably_audit: AuditTable
+  durably_settings: SettingsTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -258,6 +288,9 @@ export interface DurablyTables {
   subscriptions: SubscriptionsTable
   gathered: GatheredTable
   debounced_runs: DebouncedRunsTable
+  archive_strays: ArchiveStraysTable
+  audit: AuditTable
+  settings: SettingsTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -276,6 +309,9 @@ export const TABLES = [
   'subscriptions',
   'gathered',
   'debounced_runs',
+  'archive_strays',
+  'audit',
+  'settings',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

@@ -7,6 +7,7 @@ import { schedules } from './0006-schedules'
 import { inbox } from './0007-inbox'
 import { gathered } from './0008-gathered'
 import { debounce } from './0009-debounce'
+import { archiveAuditSettings } from './0010-archive-audit-settings'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -20,6 +21,7 @@ export const MIGRATIONS: readonly Migration[] = [
   inbox,
   gathered,
   debounce,
+  archiveAuditSettings,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

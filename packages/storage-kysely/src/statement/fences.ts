@@ -54,6 +54,11 @@ export const FENCES = {
   'purge.unneeded': (parent: Sql): Sql => sql`not exists (${parent} and parent.finished_at is null)`,
   'purge.unchanged': (seen: Sql, dialect: SqlDialect): Sql => dialect.isAmong(sql`(r.id || '/' || r.version)`, seen),
 
+  'archive.status': (): Sql => statusIn(['archive']),
+  'archive.unchanged': (version: Sql): Sql => sql`r.version = ${version}`,
+  'archive.announced': (strays: Sql, name: Sql): Sql =>
+    sql`exists (select 1 from ${strays} as s where s.name = ${name} and s.is_given_up = 0)`,
+
   'command.tenant': (tenant: Sql): Sql => sql`(${tenant} is null or r.tenant = ${tenant})`,
   'cancel.status': (): Sql => statusIn(['cancel']),
   'requestCancel.status': (): Sql => statusIn(['requestCancel']),

@@ -1,6 +1,18 @@
 export { FENCES, type Fences, holds } from './fences'
 export { type ListedRow, rowsOf, valueOf } from './row-sets'
-export { type Row, runColumns, toEvent, toJson, toLog, toMessage, toRun, toSchedule, toSignal, toStep } from './rows'
+export {
+  type Row,
+  runColumns,
+  toAudit,
+  toEvent,
+  toJson,
+  toLog,
+  toMessage,
+  toRun,
+  toSchedule,
+  toSignal,
+  toStep,
+} from './rows'
 export {
   and,
   assignments,

@@ -1,4 +1,5 @@
 import type {
+  AuditRecord,
   ErrorDetail,
   EventRecord,
   LogRecord,
@@ -13,6 +14,7 @@ import type {
 import { sql } from 'kysely'
 import type { Sql, SqlContext } from './statement'
 import type {
+  AuditTable,
   InboxTable,
   LogsTable,
   RunEventsTable,
@@ -84,6 +86,7 @@ export function toRun(raw: Row): RunRecord {
     alsoAwaitedBy: parse<readonly string[]>(row.also_awaited_by) ?? NO_IDS,
     scheduleId: row.schedule_id,
     scheduledFor: row.scheduled_for,
+    logRef: row.log_ref,
     heartbeatAt: row.heartbeat_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -181,6 +184,21 @@ export function toSchedule(raw: Row): ScheduleRecord {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     endedAt: row.ended_at,
+  }
+}
+
+export function toAudit(raw: Row): AuditRecord {
+  const row = raw as unknown as AuditTable
+  return {
+    id: row.id,
+    at: row.at,
+    tenant: row.tenant,
+    actor: row.actor,
+    action: row.action,
+    targetKind: row.target_kind,
+    target: row.target,
+    before: row.before,
+    after: row.after,
   }
 }
 

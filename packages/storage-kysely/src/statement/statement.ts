@@ -49,7 +49,7 @@ const PARAMETERS = {
     ...['leaderId', 'leadName', 'cause', 'deliverToken', 'deliveries', 'messageId', 'messages', 'overlap'],
     ...['schedules', 'source', 'subscriptions', 'types', 'gathered', 'key', 'mode', 'releaseToken'],
     ...['scheduleId', 'signals', 'status', 'stepId', 'stepIds', 'stepName', 'steps', 'tenant', 'token', 'type'],
-    ...['waitName', 'workerId'],
+    ...['waitName', 'workerId', 'noteId', 'actor', 'action', 'settings'],
   ],
   integer: [
     ...['index', 'attempt', 'concurrencyLimit', 'holdKeyWhileWaiting', 'priority', 'epoch', 'leaderEpoch'],
@@ -73,7 +73,7 @@ const PARAMETERS = {
     'maxWaitMs',
   ],
   instant: ['startAt', 'scheduledFor', 'dueAt', 'timestamp', 'firedUntil', 'nextAt'],
-  json: ['payload', 'output', 'checkpoint', 'errorDetail', 'progress', 'waitingFor', 'data', 'definition'],
+  json: ['payload', 'output', 'checkpoint', 'errorDetail', 'progress', 'waitingFor', 'data', 'definition', 'value'],
 } as const satisfies Readonly<Record<SqlType, readonly string[]>>
 
 /** The name of a parameter. */

@@ -1,4 +1,6 @@
+import type { RunCommand } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
+import { insertNote, type Noted, type NoteName, runView } from './audit'
 import { removeStatements } from './remove'
 import { and, type ParameterName, runColumns, type Sql, type SqlContext, type Statement, statement } from '../statement'
 import { type EventStatement, eventStatement, wakeParentsStatement } from './run-events'
@@ -53,6 +55,34 @@ export function commandStatements(context: SqlContext) {
     ),
     wakeParentsOfFailed: wakeParentsStatement<TargetName>(context, guards.failParked),
     remove: removeStatements<TargetName>(context, guards.remove),
+    noted: notedOf(context, { ...guards, cancel: (p) => sql`(${guards.requestCancel(p)} or ${guards.cancel(p)})` }),
+  }
+}
+
+type Guards = Readonly<Record<RunCommand['kind'], (p: Parameter<TargetName>) => Sql>>
+
+/** What leaves a note of each kind of command, where its guard lets it through. */
+function notedOf(context: SqlContext, guards: Guards): Readonly<Record<RunCommand['kind'], Noted<TargetName>>> {
+  const { tables } = context
+  const after = statement<TargetName | NoteName>(
+    context,
+    (p) => sql`update ${tables.audit} set after = (select ${runView(context)} from ${tables.runs} as r
+      where r.id = ${p('runId')}) where id = ${p('noteId')}`,
+  )
+  const notedOf = (guard: Guards[RunCommand['kind']]): Noted<TargetName> => ({
+    before: statement<TargetName | NoteName>(context, (p) => {
+      const of = { tenant: sql`r.tenant`, target_kind: sql`'run'`, target: sql`r.id`, before: runView(context) }
+      return insertNote(context, p, { of, from: sql`from ${tables.runs} as r where ${guard(p)}` })
+    }),
+    after,
+  })
+  return {
+    cancel: notedOf(guards.cancel),
+    retry: notedOf(guards.retry),
+    park: notedOf(guards.park),
+    unpark: notedOf(guards.unpark),
+    failParked: notedOf(guards.failParked),
+    remove: notedOf(guards.remove),
   }
 }
 

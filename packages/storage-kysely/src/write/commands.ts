@@ -3,6 +3,7 @@ import type { CompiledQuery } from 'kysely'
 import { type Change, type ChangeName, commandStatements, type TargetName } from './command-statements'
 import type { Reads } from '../read'
 import { createWriteLocked } from './row-locks'
+import { withNote } from './audit'
 import { type Row, type SqlContext, type SqlValue, type StatementTarget, toJson, toRun } from '../statement'
 import { bindEvents } from './run-events'
 
@@ -32,11 +33,15 @@ export function createCommand(context: SqlContext, reads: Reads): Command {
   }
 }
 
-function createBind(context: SqlContext): (order: RunCommand) => CompiledQuery[] {
+function createBind(context: SqlContext): (order: RunCommand) => readonly CompiledQuery[] {
   const statements = commandStatements(context)
 
   return (order) => {
-    const target: Record<TargetName, SqlValue> = { runId: order.runId, tenant: order.tenant ?? null }
+    const values: Record<TargetName, SqlValue> = { runId: order.runId, tenant: order.tenant ?? null }
+    return withNote(order.audit, statements.noted[order.kind], { values, list: listOf(order, values) })
+  }
+
+  function listOf(order: RunCommand, target: Record<TargetName, SqlValue>): CompiledQuery[] {
     const apply = (
       change: Change,
       events: readonly EventTemplate[],

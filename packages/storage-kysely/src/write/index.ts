@@ -1,3 +1,6 @@
+export { createArchiving } from './archiving'
+export { createAudit } from './audit'
+export { createSettings } from './settings'
 export { type Claims, createClaim } from './claim'
 export { createCommand } from './commands'
 export { createsRuns } from './commit-children'

@@ -1,6 +1,7 @@
-import { type JobLimits, type JobLoad, MOST_STARTS } from '@coji/durably-core/storage'
+import { type AuditNote, type JobLimits, type JobLoad, MOST_STARTS } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import { msUntil, type Reader } from '../read'
+import { insertNote, type Noted, type NoteName, withNote } from './audit'
 import { and, runsBy, type Sql, type SqlContext, type SqlValue, statement, type WriteTarget } from '../statement'
 
 export type LimitName = 'jobName' | 'concurrency' | 'maxStarts' | 'perMs'
@@ -57,17 +58,42 @@ export function createLimits(context: SqlContext) {
     (p) => sql`delete from ${tables.paused_jobs} where job_name = ${p('jobName')}`,
   )
   const paused = statement<never>(context, () => sql`select job_name from ${tables.paused_jobs} order by job_name`)
-  const write = (target: WriteTarget, query: CompiledQuery) => target.write([query]).then(() => {})
+  const noted = notedPause(context)
+  const write = (
+    target: WriteTarget,
+    jobName: string,
+    { query, audit }: { readonly query: CompiledQuery; readonly audit: AuditNote | undefined },
+  ) => target.write(withNote(audit, noted, { values: { jobName }, list: [query] })).then(() => {})
 
   return {
     async load(reader: Reader, limits: JobLimits): Promise<JobLoad> {
       const [row = {}] = await reader.read(load.bind(limitValues(limits)))
       return { running: Number(row['running']), opensInMs: msUntil(row['opens_at'], row['now']) ?? 0 }
     },
-    pause: (target: WriteTarget, jobName: string) => write(target, pause.bind({ jobName })),
-    resume: (target: WriteTarget, jobName: string) => write(target, resume.bind({ jobName })),
+    pause: (target: WriteTarget, jobName: string, audit?: AuditNote) =>
+      write(target, jobName, { query: pause.bind({ jobName }), audit }),
+    resume: (target: WriteTarget, jobName: string, audit?: AuditNote) =>
+      write(target, jobName, { query: resume.bind({ jobName }), audit }),
     async paused(reader: Reader): Promise<readonly string[]> {
       return (await reader.read(paused.bind({}))).map((row) => String(row['job_name']))
     },
+  }
+}
+
+function notedPause(context: SqlContext): Noted<'jobName'> {
+  const { tables, dialect } = context
+  const view = (p: (name: 'jobName') => Sql) => {
+    const isPaused = sql`exists (select 1 from ${tables.paused_jobs} as j where j.job_name = ${p('jobName')})`
+    return dialect.record({ paused: dialect.truth(isPaused) })
+  }
+  return {
+    before: statement<'jobName' | NoteName>(context, (p) => {
+      const of = { tenant: sql`''`, target_kind: sql`'job'`, target: p('jobName'), before: view(p) }
+      return insertNote(context, p, { of, from: sql`` })
+    }),
+    after: statement<'jobName' | NoteName>(
+      context,
+      (p) => sql`update ${tables.audit} set after = ${view(p)} where id = ${p('noteId')}`,
+    ),
   }
 }

@@ -3,6 +3,8 @@ import { ENDED_STATUSES } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Rows } from '../dialect'
 import { isOfJobs } from '../read'
+import { straysOf } from './archiving'
+import { insertNote, type NoteName, noteValues } from './audit'
 import { createWriteLocked } from './row-locks'
 import {
   and,
@@ -37,6 +39,7 @@ export function removeStatements<TName extends ParameterName>(
       context,
       (p) => sql`delete from ${tables.run_labels} where ${isOf(tables.run_labels, p)} returning name, value`,
     ),
+    statement<TName>(context, (p) => straysOf(context, guard(p))),
     ...related.map((table) => statement<TName>(context, (p) => sql`delete from ${table} where ${isOf(table, p)}`)),
     statement<TName>(context, (p) => sql`delete from ${tables.runs} as r where ${guard(p)} returning ${told}`),
   ]
@@ -59,13 +62,20 @@ export function createPurge(context: SqlContext): Purge {
   const seenId = dialect.field(sql`seen.value`, 0, 'text')
   const seenVersion = dialect.field(sql`seen.value`, 1, 'integer')
   // Both lists are gone through once, not once for each run.
-  const remove = removeStatements<'runs'>(
-    context,
-    (p) => sql`${dialect.isAmong(sql`r.id`, sql`select ${seenId} from ${seen(p)} as seen`)}
+  const guard = (p: Parameter<'runs'>): Sql =>
+    sql`${dialect.isAmong(sql`r.id`, sql`select ${seenId} from ${seen(p)} as seen`)}
       and ${fences['remove.status']()} and ${fences['purge.unneeded'](awaiterOf(context))}
-      and ${fences['purge.unchanged'](sql`select ${seenId} || '/' || ${seenVersion} from ${seen(p)} as seen`, dialect)}`,
-    sql`id`,
-  )
+      and ${fences['purge.unchanged'](sql`select ${seenId} || '/' || ${seenVersion} from ${seen(p)} as seen`, dialect)}`
+  const remove = removeStatements<'runs'>(context, guard, sql`id`)
+  const noted = statement<'runs' | 'tenant' | NoteName>(context, (p) => {
+    const list = dialect.nested(dialect.toJson(dialect.arrayOf(sql`r.id`)))
+    const of = {
+      ...{ tenant: p('tenant'), target_kind: sql`'runs'`, target: sql`''` },
+      before: dialect.record({ runs: list }),
+    }
+    const from = sql`from ${context.tables.runs} as r where ${guard(p)} having count(*) > 0`
+    return insertNote(context, p, { of, from })
+  })
 
   return async function purge(target, params) {
     const statuses = params.statuses.filter((status) => (ENDED_STATUSES as readonly RunStatus[]).includes(status))
@@ -74,11 +84,10 @@ export function createPurge(context: SqlContext): Purge {
     if (found.length === 0) return 0
     const runs = JSON.stringify(found.map((row) => [row['id'], row['version']]))
     const runIds = found.map((row) => String(row['id']))
-    const results = await writeLocked(
-      target,
-      { runIds },
-      remove.map((one) => one.bind({ runs })),
-    )
+    const list = remove.map((one) => one.bind({ runs }))
+    const note =
+      params.audit === undefined ? [] : [noted.bind({ ...noteValues(params.audit), runs, tenant: params.tenant ?? '' })]
+    const results = await writeLocked(target, { runIds }, [...note, ...list])
     return results.at(-1)?.length ?? 0
   }
 

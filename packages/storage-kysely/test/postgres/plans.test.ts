@@ -260,7 +260,14 @@ async function buffersOf(bench: ExplainBench): Promise<number> {
 }
 
 /** As a rule they have few rows or none. */
-const SMALL = /Seq Scan durably_(paused_jobs|leaders|subscriptions)/g
+const SMALL = /Seq Scan durably_(paused_jobs|leaders|subscriptions|archive_strays|settings)/g
+
+const NOTE = { id: 'N', actor: 'ann', action: 'retry' } as const
+
+/** Of what operators did. */
+const audit = `insert into durably_audit (id, at, tenant, actor, action, target_kind, target)
+  select 'A' || i, now() - (20000 - i) * interval '1 minute', '', 'ann', 'retry', 'run', 'run ' || (i / 2)
+  from generate_series(1, 20000) as i`
 
 const LEAD = { name: 'schedules', workerId: 'w', epoch: 1 } as const
 const SOON = '2999-01-01T00:00:00.000Z'
@@ -299,6 +306,7 @@ describe('plans', () => {
       starts,
       schedules,
       inbox,
+      audit,
     )
     held = await claimOf(10)(bench.storage)
     await bench.storage.commit(held.map((run) => newCommit(run, { steps: [stepOf(run, 'first')], events: [EVENT] })))
@@ -357,6 +365,15 @@ describe('plans', () => {
     'deliver messages': (storage) => storage.cluster.inbox.deliver(LEAD, ['M1', 'M2'].map(deliveryOf)),
     'messages, a page': (storage) => storage.cluster.inbox.list({ limit: 100 }),
     'purge of messages': (storage) => storage.cluster.inbox.purge({ olderThanMs: 86_400_000, limit: 100 }),
+    'ended runs with logs': (storage) =>
+      storage.archiving.findLogged({ olderThanMs: 86_400_000, after: null, limit: 100 }),
+    'logs that go to the archive': (storage) =>
+      storage.archiving.refer({ runId: 'F'.padEnd(25, '0').concat('4'), version: 1, name: 'name' }),
+    'audit, a page': (storage) => storage.audit.list({ limit: 100 }),
+    'audit of a run': (storage) => storage.audit.list({ target: 'run 7', limit: 100 }),
+    'purge of the audit': (storage) => storage.audit.purge({ olderThanMs: 86_400_000, limit: 100 }),
+    'retry by somebody': (storage) =>
+      storage.command({ kind: 'retry', runId: held[0]?.id ?? '', events: [], audit: NOTE }),
     cancel: (storage) =>
       storage.command({ kind: 'cancel', runId: held[0]?.id ?? '', events: { cancelled: [EVENT], requested: [EVENT] } }),
   }
@@ -382,6 +399,8 @@ describe('plans', () => {
     durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
+    durably_archive_strays_pkey: 'keeps a name to one row; the table is read at once',
+    durably_settings_pkey: 'keeps a setting to one row; the table is read at once',
     durably_leaders_pkey: 'keeps a lead to one row; the table is read at once',
     durably_subscriptions_key: 'keeps a type to one row of a job; the table is read at once',
     durably_gathered_pkey: 'keeps a message of a job to one row',

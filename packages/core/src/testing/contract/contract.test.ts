@@ -3,7 +3,20 @@ import { assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
 import { casesFor, STORAGE_CONTRACT } from './index'
 
 describe('casesFor', () => {
-  const all = ['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'forks', 'debounce', 'cluster'] as const
+  const all = [
+    'events',
+    'logs',
+    'signals',
+    'transaction',
+    'watch',
+    'limits',
+    'forks',
+    'debounce',
+    'archiving',
+    'audit',
+    'settings',
+    'cluster',
+  ] as const
 
   it('offers every case to a storage with every capability', () => {
     expect(casesFor(all)).toEqual({ cases: STORAGE_CONTRACT, excluded: [] })

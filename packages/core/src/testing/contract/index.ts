@@ -1,4 +1,6 @@
 import type { Capability } from '../../port'
+import { ARCHIVING_CASES } from './archiving'
+import { AUDIT_CASES, SETTING_CASES } from './audit'
 import { CHILD_CASES } from './children'
 import { CLAIM_CASES } from './claim'
 import { COMMAND_CASES } from './commands'
@@ -63,6 +65,9 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...LIMIT_CASES,
   ...FORK_CASES,
   ...DEBOUNCE_CASES,
+  ...ARCHIVING_CASES,
+  ...AUDIT_CASES,
+  ...SETTING_CASES,
   ...LEAD_CASES,
   ...SCHEDULE_CASES,
   ...INBOX_CASES,

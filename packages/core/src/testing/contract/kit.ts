@@ -1,4 +1,6 @@
 import {
+  type ArchivingStorage,
+  type AuditStorage,
   type ClaimParams,
   type ClusterStorage,
   type CommandAnswer,
@@ -11,6 +13,7 @@ import {
   type RecoverParams,
   type RunCommand,
   type RunRecord,
+  type SettingsStorage,
   type SignalStorage,
   type Storage,
   SUSPECT_FROM,
@@ -159,6 +162,18 @@ export class Kit {
 
   get limits(): LimitStorage {
     return present(this.storage.limits, 'limits')
+  }
+
+  get audit(): AuditStorage {
+    return present(this.storage.audit, 'audit')
+  }
+
+  get settings(): SettingsStorage {
+    return present(this.storage.settings, 'settings')
+  }
+
+  get archiving(): ArchivingStorage {
+    return present(this.storage.archiving, 'archiving')
   }
 
   get cluster(): ClusterStorage {

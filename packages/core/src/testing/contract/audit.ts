@@ -1,0 +1,171 @@
+import type { AuditNote, AuditQuery, AuditRecord } from '../../port'
+import { auditViewOf } from '../../port'
+import { assert, assertEqual, assertMatches } from '../assert'
+import { FAR_MS, newId } from './builders'
+import { casesOf } from './contract-case'
+import { assertInstant } from './instants'
+import { commandOf, type Kit } from './kit'
+
+function noteOf(action: string, actor = 'ann'): AuditNote {
+  return { id: newId(), actor, action }
+}
+
+/** The records with their values decoded, newest first. */
+async function records(kit: Kit, query: AuditQuery = {}) {
+  const decode = (text: string | null): unknown => (text === null ? null : JSON.parse(text))
+  const found = await kit.audit.list(query)
+  return found.map(({ before, after, ...rest }) => ({ ...rest, before: decode(before), after: decode(after) }))
+}
+
+const actions = (found: readonly Pick<AuditRecord, 'action'>[]) => found.map(({ action }) => action)
+
+type Kind = Parameters<typeof commandOf>[0]
+
+/** How a run comes into a state in which the command can be obeyed. */
+const READY: Readonly<Record<Kind, (kit: Kit) => Promise<string>>> = {
+  cancel: async (kit) => (await kit.enqueue({ tenant: 'acme' })).id,
+  park: async (kit) => (await kit.enqueue({ tenant: 'acme' })).id,
+  retry: async (kit) => (await (await kit.start({ tenant: 'acme' })).leave('fail')).id,
+  unpark: async (kit) => (await (await kit.start({ tenant: 'acme' })).leave('park')).id,
+  failParked: async (kit) => (await (await kit.start({ tenant: 'acme' })).leave('park')).id,
+  remove: async (kit) => (await (await kit.start({ tenant: 'acme' })).leave('fail')).id,
+}
+
+const OF_COMMANDS = (Object.keys(READY) as Kind[]).flatMap((kind) =>
+  casesOf('audit', 'audit', {
+    [`${kind} leaves who, what, when, before and after`]: async (kit) => {
+      const runId = await READY[kind](kit)
+      const before = auditViewOf(await kit.run(runId))
+      const audit = noteOf(`do ${kind}`)
+      const answer = await kit.storage.command({ ...commandOf(kind, runId), audit })
+      assert(answer.applied, `${kind} should be applied`)
+      const [record, ...others] = await records(kit)
+      assert(record !== undefined, 'there should be a record')
+      const { at, ...rest } = record
+      assertInstant(at, 'at')
+      const after = kind === 'remove' ? null : auditViewOf(answer.run)
+      assertEqual(rest, { ...audit, tenant: 'acme', targetKind: 'run', target: runId, before, after }, 'the record')
+      assertEqual(others, [], 'other records')
+      await kit.reopen()
+      assertEqual((await records(kit)).length, 1, 'records after a kill')
+    },
+
+    [`${kind} that is refused leaves nothing, nor one without a note`]: async (kit) => {
+      const runId = await READY[kind](kit)
+      const refused = { ...commandOf(kind, runId), audit: noteOf('refused') }
+      await kit.storage.command({ ...refused, tenant: 'other' })
+      await kit.storage.command({ ...refused, runId: newId() })
+      await kit.order(kind, runId)
+      if (kind !== 'park') await kit.storage.command(refused)
+      assertEqual(await records(kit), [], 'records')
+    },
+  }),
+)
+
+const OTHERS = casesOf('audit', 'audit', {
+  'a running run that is asked to end shows so': async (kit) => {
+    const holder = await kit.start()
+    await kit.storage.command({ ...commandOf('cancel', holder.id), audit: noteOf('cancel') })
+    const { cancelRequestedAt } = await kit.run(holder.id)
+    const [record] = await records(kit)
+    assertMatches((record?.before ?? null) as object, { status: 'running', cancelRequestedAt: null }, 'before')
+    assertMatches((record?.after ?? null) as object, { status: 'running', cancelRequestedAt }, 'after')
+  },
+
+  'a purge leaves which runs it has removed, and one of nothing leaves nothing': async (kit) => {
+    const ids: string[] = []
+    for (let index = 0; index < 3; index++) {
+      const holder = await kit.start()
+      await holder.leave('complete')
+      ids.push(holder.id)
+    }
+    const purge = { statuses: ['completed'] as const, limit: 2 }
+    await kit.storage.purge({ ...purge, audit: noteOf('first') })
+    await kit.storage.purge({ ...purge, audit: noteOf('second') })
+    await kit.storage.purge({ ...purge, audit: noteOf('third') })
+    const found = await records(kit)
+    assertEqual(actions(found), ['second', 'first'], 'actions')
+    const removed = found.flatMap(({ before }) => (before as { runs: string[] }).runs)
+    assertEqual([...removed].sort(), ids, 'runs that were removed')
+    assertMatches(found[0] ?? null, { targetKind: 'runs', target: '', tenant: '', after: null }, 'the record')
+  },
+
+  'a job that is paused and resumed leaves both': async (kit) => {
+    if (kit.storage.limits === undefined) return
+    await kit.limits.pause('job', noteOf('pause'))
+    await kit.limits.resume('job', noteOf('resume', 'bob'))
+    await kit.limits.pause('job')
+    const of = { tenant: '', targetKind: 'job', target: 'job' } as const
+    const [second, first, ...others] = await records(kit)
+    assertMatches(first ?? null, { ...of, actor: 'ann', before: { paused: false }, after: { paused: true } }, 'pause')
+    assertMatches(second ?? null, { ...of, actor: 'bob', before: { paused: true }, after: { paused: false } }, 'resume')
+    assertEqual(others, [], 'other records')
+  },
+
+  'the list is newest first, by conditions, page by page': async (kit) => {
+    const runs: string[] = []
+    for (const [actor, tenant] of [
+      ['ann', 'a'],
+      ['bob', 'a'],
+      ['ann', 'b'],
+    ] as const) {
+      const { id } = await kit.enqueue({ tenant })
+      runs.push(id)
+      await kit.storage.command({ ...commandOf('park', id), audit: noteOf('park', actor) })
+      await kit.storage.command({ ...commandOf('cancel', id), audit: noteOf('cancel', actor) })
+    }
+    const all = await records(kit)
+    assertEqual(
+      all.map(({ target }) => target),
+      [...runs, ...runs].sort().reverse(),
+      'targets',
+    )
+    assertEqual((await records(kit, { actor: 'ann' })).length, 4, 'by ann')
+    assertEqual((await records(kit, { actor: 'ann', action: 'cancel' })).length, 2, 'cancelled by ann')
+    assertEqual((await records(kit, { tenant: 'a' })).length, 4, 'of a tenant')
+    assertEqual((await records(kit, { tenant: '' })).length, 0, 'of no tenant')
+    assertEqual(actions(await records(kit, { target: runs[1] ?? '' })), ['cancel', 'park'], 'of a run')
+    const paged: unknown[] = []
+    for (let cursor: AuditQuery['cursor']; ; ) {
+      const page = await records(kit, { limit: 4, ...(cursor !== undefined && { cursor }) })
+      paged.push(...page)
+      const last = page.at(-1)
+      if (last === undefined) break
+      cursor = { at: last.at, id: last.id }
+    }
+    assertEqual(paged, all, 'all pages')
+  },
+
+  'old records are purged, so many at a time': async (kit) => {
+    for (let index = 0; index < 3; index++) {
+      const { id } = await kit.enqueue()
+      await kit.storage.command({ ...commandOf('park', id), audit: noteOf(`${index}`) })
+    }
+    assertEqual(await kit.audit.purge({ olderThanMs: FAR_MS, limit: 10 }), 0, 'records of an hour ago')
+    assertEqual(await kit.audit.purge({ olderThanMs: -FAR_MS, limit: 2 }), 2, 'records purged')
+    assertEqual(actions(await records(kit)), ['2'], 'records left')
+  },
+})
+
+export const AUDIT_CASES = [...OF_COMMANDS, ...OTHERS]
+
+export const SETTING_CASES = casesOf('settings', 'settings', {
+  'are what was set last': async (kit) => {
+    assertEqual(await kit.settings.get(), {}, 'settings at first')
+    assertEqual(await kit.settings.set({ a: '1', b: '{"x":[1]}' }), { a: '1', b: '{"x":[1]}' }, 'the answer')
+    assertEqual(await kit.settings.set({ a: '2', c: '"text"', b: null }), { a: '2', c: '"text"' }, 'the next answer')
+    assertEqual(await kit.settings.set({}), { a: '2', c: '"text"' }, 'after no change')
+    await kit.reopen()
+    assertEqual(await kit.settings.get(), { a: '2', c: '"text"' }, 'settings after a kill')
+  },
+
+  'a change by somebody leaves what it changed': async (kit) => {
+    if (kit.storage.audit === undefined) return
+    await kit.settings.set({ a: '1', b: '2' })
+    const audit = noteOf('set')
+    await kit.settings.set({ a: '5', b: null, c: '[true]' }, audit)
+    const [record] = await records(kit)
+    const of = { ...audit, tenant: '', targetKind: 'settings', target: '' } as const
+    assertMatches(record ?? null, { ...of, before: { a: 1, b: 2 }, after: { a: 5, c: [true] } }, 'the record')
+  },
+})

@@ -1,0 +1,1 @@
+export { fileArchive } from '@coji/durably-plugins/node'

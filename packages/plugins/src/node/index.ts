@@ -1,0 +1,1 @@
+export { fileArchive } from './file-archive'
