@@ -26,6 +26,7 @@ export {
   afterUnpark,
   type AssignedParams,
   type Assignment,
+  calledRun,
   type Capability,
   type ClaimParams,
   type ClusterStorage,

@@ -24,6 +24,7 @@ export {
   enqueueRuns,
   isStorableInstant,
   newRunOf,
+  newRunOfEncoded,
   toNewRun,
   toTriggeredRun,
   type TriggerItem,

@@ -82,7 +82,8 @@ export function newRunOf(engine: Engine, { job: given, payload, options }: Trigg
   return newRun({ engine, job, payload: encodeValue(input.value, what), options })
 }
 
-interface CheckedItem extends TriggerItem {
+/** A job with a payload that was checked and encoded before. */
+export interface CheckedItem extends TriggerItem {
   readonly engine: Engine
   readonly payload: Json | null
 }

@@ -39,6 +39,7 @@ export {
   afterRecovery,
   afterRetry,
   afterUnpark,
+  calledRun,
   type LeavingTerms,
   type RunChange,
   wokenAt,

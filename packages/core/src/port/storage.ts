@@ -60,6 +60,11 @@ export interface RecoverParams {
   /** Suspects are taken last: as long as one is there it shows whose fault it was. */
   readonly limit: number
   readonly crashLimit: { readonly error: string; readonly detail: ErrorDetail }
+  /**
+   * Jobs whose runs are failed right here at the crash limit. Those of others are due at once instead, and whoever claims
+   * one ends it, who knows what its job wants done with a failure. Default: all.
+   */
+  readonly failsOnly?: readonly string[]
   readonly events: {
     readonly pending: readonly EventTemplate[]
     readonly cancelled: readonly EventTemplate[]

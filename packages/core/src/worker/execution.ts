@@ -334,7 +334,7 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
   }
   const job = engine.jobs.get(run.jobName)
   try {
-    refuseSpent(job?.retry ?? null, run)
+    refuseSpent(job?.retry ?? null, run, engine.options.maxCrashes)
     const value = await engine.plugins.aroundRun(info, async () => {
       const pass: Pass = { names: new Map(), isRunning: true }
       try {
