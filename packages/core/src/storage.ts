@@ -3,6 +3,7 @@
 export {
   ConflictError,
   ENDED_STATUSES,
+  type Histogram,
   type EndedStatus,
   type ErrorDetail,
   isEnded,
@@ -16,6 +17,7 @@ export {
   type StorageErrorCode,
 } from './base'
 export {
+  addCounts,
   afterCancel,
   afterCancelRequest,
   afterFailParked,
@@ -34,6 +36,7 @@ export {
   type CommitAnswer,
   type CountQuery,
   CRASH_BACKOFF,
+  type CountedUntil,
   type Delivery,
   type DeliveryAnswer,
   type DueSchedule,
@@ -70,6 +73,14 @@ export {
   type LogRecord,
   type LogStorage,
   type LostRun,
+  type Fold,
+  type HourCounts,
+  type HourKey,
+  type HourQuery,
+  type HourRow,
+  hourName,
+  type RunEnd,
+  type StatisticsStorage,
   type MessageCounts,
   type MessageQuery,
   type MessageRecord,

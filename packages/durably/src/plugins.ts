@@ -1,2 +1,7 @@
-export { withLogPersistence, withRetention, withTabLeader } from '@coji/durably-plugins'
-export type { LogPersistenceOptions, RetentionOptions, TabLeaderOptions } from '@coji/durably-plugins'
+export { withLogPersistence, withRetention, withStatistics, withTabLeader } from '@coji/durably-plugins'
+export type {
+  LogPersistenceOptions,
+  RetentionOptions,
+  StatisticsOptions,
+  TabLeaderOptions,
+} from '@coji/durably-plugins'

@@ -4,7 +4,13 @@ import type { Access } from './access'
 import { HttpProblem } from './problem'
 import type { Call, RunCall } from './route'
 import type { Server } from './server'
-import type { countQuerySchema, eventListQuerySchema, logListQuerySchema, runListQuerySchema } from './wire'
+import type {
+  countQuerySchema,
+  eventListQuerySchema,
+  logListQuerySchema,
+  runListQuerySchema,
+  statisticsQuerySchema,
+} from './wire'
 
 /** So many where nobody says how many. */
 const PAGE = 50
@@ -44,7 +50,7 @@ export async function readRuns({ access, server }: Call, { cursor, limit, ...fil
 }
 
 /** Whose runs one sees is for the tenant to say, and whose one asks for is another matter. */
-function isForeign(access: Access, { tenant }: RunFilter): boolean {
+function isForeign(access: Access, { tenant }: Pick<RunFilter, 'tenant'>): boolean {
   return access.tenant !== null && tenant !== undefined && tenant !== access.tenant
 }
 
@@ -83,6 +89,14 @@ export async function countRuns({ access, query }: Call<z.output<typeof countQue
   const most = Object.keys(filter).length === 0 ? MOST_COUNTED.ofTenant : MOST_COUNTED.ofOthers
   const scope = isForeign(access, { tenant }) ? { status: [] } : { tenant }
   return access.runs.counts({ ...filter, ...scope, upTo: Math.min(upTo, most) })
+}
+
+/** As if nobody had counted anything of it. */
+const NO_TIME = { from: new Date(0), before: new Date(0) }
+
+/** `GET /stats/history` */
+export async function readHistory({ access, query }: Call<z.output<typeof statisticsQuerySchema>>) {
+  return access.runs.getStatistics(isForeign(access, query) ? { ...query, ...NO_TIME } : query)
 }
 
 const SEPARATOR = '~'

@@ -8,6 +8,7 @@ import type {
   LogStorage,
   RunCommit,
   SignalStorage,
+  StatisticsStorage,
   Storage,
   TransactionStorage,
   WatchStorage,
@@ -26,6 +27,7 @@ import {
   createRenew,
   createSignals,
   createsRuns,
+  createStatisticsWrites,
   createTransactions,
   type Fork,
   keepOpenOn,
@@ -36,7 +38,7 @@ import { createCluster } from './cluster'
 import { type DialectHooks, dialectOf, type Durability, type DurablyDatabase, hooksOf, tableRefs } from './dialect'
 import { type DurabilityReport, Executor, gated, reportDurability } from './connection'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
-import { createEvents, createLogs, createReads } from './read'
+import { createEvents, createLogs, createReads, createStatisticsReads } from './read'
 import { FENCES, type Fences, type SqlContext } from './statement'
 import { requireOptions } from './given-database'
 import { channelOf, HintRelay, notifyDue, Watchers } from './watch'
@@ -72,6 +74,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly statistics: StatisticsStorage
   readonly cluster: ClusterStorage<Transaction<DB>>
 }
 
@@ -244,6 +247,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     transaction: transactions.storage,
     watch: watchers,
     forks: forkStorage(createFork(context), { executor, told, passed }),
+    statistics: statisticsStorage(context, { executor, passed }),
     cluster: createCluster<DB>({
       ...{ context, executor, passed, within: transactions.writeWithin },
       noteDue: (ids) => told.due(ids, () => ids),
@@ -294,6 +298,20 @@ function forkStorage(
   return {
     fork: async (order) =>
       told.due(await passed(() => fork(executor.callers, order)), (run) => (run === null ? [] : [run.id])),
+  }
+}
+
+function statisticsStorage(
+  context: SqlContext,
+  { executor, passed }: Pick<LimitParams, 'executor' | 'passed'>,
+): StatisticsStorage {
+  const { callers } = executor
+  const [reads, writes] = [createStatisticsReads(context), createStatisticsWrites(context)]
+  return {
+    ends: (params) => reads.ends(callers, params),
+    hours: (query) => reads.hours(callers, query),
+    fold: (fold) => passed(() => writes.fold(callers, fold)),
+    forget: (before) => passed(() => writes.forget(callers, before)),
   }
 }
 

@@ -11,6 +11,7 @@ const { cases, excluded } = casesFor([
   'watch',
   'limits',
   'forks',
+  'statistics',
   'cluster',
 ])
 

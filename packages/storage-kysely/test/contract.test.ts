@@ -13,6 +13,7 @@ const { cases, excluded } = casesFor([
   'watch',
   'limits',
   'forks',
+  'statistics',
   'cluster',
 ])
 

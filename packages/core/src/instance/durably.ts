@@ -6,11 +6,9 @@ import {
   createPlugins,
   type DurablyOptions,
   type Engine,
-  jobOf,
   type KnownJob,
   listJobs,
   longer,
-  noJob,
   refuseBadLease,
   requireDurablyOptions,
   requireStopOptions,
@@ -64,10 +62,7 @@ import {
   type JobContext,
   type JobDeclaration,
   type JobOptions,
-  type JobRef,
   type StorableSchema,
-  TRIGGER_OPTIONS,
-  type TriggeredRun,
   type TriggerOptions,
 } from '../job'
 import { connect, type Parts } from './connect'
@@ -77,6 +72,7 @@ import { Migrating } from './migrating'
 import { type Plugin, requireUsable, type Uninstall } from './plugin'
 import { deadWorkerIn, type RecoverOptions } from './recover-options'
 import type { EnqueueAnswer, NewRun, RunCommand, RunRecord, Storage } from '../port'
+import { createTriggers, type RunTriggers, type Trigger } from './run-triggers'
 import { Takeover } from './takeover'
 import { WorkerLead } from './worker-lead'
 
@@ -98,21 +94,6 @@ export interface ScopedDurably
     RunForks,
     Publishing<Omit<Message, 'tenant'>>,
     RunTriggers<Omit<TriggerOptions, 'tenant'>> {}
-
-/** Triggering jobs that need not be executed, nor registered, here. */
-export interface RunTriggers<TOptions> {
-  /** As `trigger` of the job's handle. */
-  trigger<TInput, TOutput>(
-    job: JobRef<TInput, TOutput>,
-    payload: TInput,
-    options?: TOptions,
-  ): Promise<TriggeredRun<TOutput>>
-  /**
-   * A job by its name. One that is not registered here has no schema: its payload is stored as it is, its run without
-   * the job's `timeout` and `version`, and whoever executes it gets what was given.
-   */
-  trigger(jobName: string, payload?: unknown, options?: TOptions): Promise<TriggeredRun>
-}
 
 /** One instance: jobs, a worker, and access to the database. */
 export interface Durably
@@ -208,7 +189,7 @@ export function createInstance(options: DurablyOptions): Instance {
     ...all,
     storage: engine.storage,
     drafts: createRunDrafts(engine, () => worker.wake(true)),
-    trigger: triggerOf(engine, trigger),
+    ...createTriggers(engine, trigger),
     migrate: () => migrating.run(() => takeover.before(() => engine.storage.migrate())),
     defineJob: ((...definition: Parameters<typeof defineJob>) =>
       register({ job: defineJob(...definition) }).job) as Durably['defineJob'],
@@ -248,7 +229,7 @@ export function createInstance(options: DurablyOptions): Instance {
     },
     scoped(scope) {
       const tenant = tenantIn(scope)
-      return { ...access(tenant), trigger: triggerOf(engine, trigger, { tenant }) }
+      return { ...access(tenant), ...createTriggers(engine, trigger, { tenant }) }
     },
   }
   return { durably, newRun: (item) => newRunOf(engine, item), enqueue, trigger: create }
@@ -351,19 +332,6 @@ function leaseWith({ staleThreshold }: Plugin, { options: current, plugins }: En
 function tellWorker(worker: Worker, kind: RunCommand['kind'], run: RunRecord): void {
   if (kind === 'cancel' && run.status === 'running') worker.cancelRun(run)
   else if (run.status === 'pending') worker.wake()
-}
-
-type Trigger = (items: readonly TriggerItem[]) => Promise<TriggeredRun[]>
-
-/** `fixed` are the options that the caller cannot choose. */
-function triggerOf(engine: Engine, trigger: Trigger, fixed?: Pick<TriggerOptions, 'tenant'>): Durably['trigger'] {
-  return async (given: string | { readonly name: string }, payload?: unknown, options: TriggerOptions = {}) => {
-    const job = jobOf(engine, given)
-    if (job === null) throw noJob(Object(given).name)
-    if (fixed !== undefined) refuseUnknownOptions('trigger()', options, TRIGGER_OPTIONS)
-    const [run] = await trigger([{ job, payload, options: fixed === undefined ? options : { ...options, ...fixed } }])
-    return run as TriggeredRun<never>
-  }
 }
 
 function createEngine(options: DurablyOptions, reportError: Engine['reportError']): Engine {

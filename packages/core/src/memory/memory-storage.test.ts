@@ -14,7 +14,7 @@ function setupOf(open: () => MemoryStorage): StorageContractSetup {
   }
 }
 
-const { cases } = casesFor(['events', 'logs', 'signals', 'watch', 'limits', 'forks', 'cluster'])
+const { cases } = casesFor(['events', 'logs', 'signals', 'watch', 'limits', 'forks', 'statistics', 'cluster'])
 
 /** No two operations at the same instant, so that what should have kept its instant is seen to have a new one. */
 function restlessClock(): () => number {

@@ -7,6 +7,7 @@ import {
   type LimitStorage,
   type LogStorage,
   type SignalStorage,
+  type StatisticsStorage,
   type Storage,
   type WatchStorage,
 } from '../port'
@@ -32,6 +33,7 @@ import { renew } from './renew'
 import { createRules } from './rules'
 import { RunTable } from './run-table'
 import { ScheduleTable } from './schedule-table'
+import { createStatistics, HourTable } from './statistics'
 import { getUnread, sendSignal } from './signals'
 
 /** What `createMemoryStorage` takes. */
@@ -50,6 +52,7 @@ export interface MemoryStorage extends Storage {
   readonly watch: WatchStorage
   readonly limits: LimitStorage
   readonly forks: ForkStorage
+  readonly statistics: StatisticsStorage
   readonly cluster: ClusterStorage
 }
 
@@ -80,7 +83,7 @@ export function createMemoryStorageWith(
   const hints = new Hints()
   const table = new RunTable({ rules, clock, hints, keepEnded })
   const own = { jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
-  const inbox = { messages: new MessageTable(), gathered: new GatheredTable() }
+  const inbox = { messages: new MessageTable(), gathered: new GatheredTable(), hours: new HourTable() }
   const memory: Memory = { rules, clock, hints, table, ...own, ...inbox }
   return bind(memory)
 }
@@ -121,6 +124,7 @@ function bind(memory: Memory): MemoryStorage {
       getUnread: (runId) => read(() => getUnread(memory, runId)),
     },
     watch: hints,
+    statistics: createStatistics(memory, { read, write }),
     forks: { fork: (order) => write(() => fork(memory, order)) },
     limits: {
       claim: (params, limits) => write(() => claimWithin(memory, params, limits)),

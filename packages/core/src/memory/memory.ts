@@ -1,6 +1,7 @@
 import type { RunChange, RunRecord } from '../port'
 import type { Clock } from './clock'
 import type { GatheredTable } from './gathered-table'
+import type { HourTable } from './statistics'
 import type { Hints } from './hints'
 import type { JobStates } from './job-limits'
 import type { MessageTable } from './message-table'
@@ -20,6 +21,7 @@ export interface Memory {
   readonly schedules: ScheduleTable
   readonly messages: MessageTable
   readonly gathered: GatheredTable
+  readonly hours: HourTable
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

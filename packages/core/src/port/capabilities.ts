@@ -4,7 +4,16 @@ import type { ClaimParams } from './storage'
 import type { CommitAnswer, EnqueueAnswer, NewFork, NewRun, RunCommit } from './writes'
 
 /** The optional groups by name. */
-export type Capability = 'events' | 'logs' | 'signals' | 'transaction' | 'watch' | 'limits' | 'forks' | 'cluster'
+export type Capability =
+  | 'events'
+  | 'logs'
+  | 'signals'
+  | 'transaction'
+  | 'watch'
+  | 'limits'
+  | 'forks'
+  | 'statistics'
+  | 'cluster'
 
 /** What is new of one run. */
 export interface EventTail {

@@ -117,6 +117,18 @@ export {
   type StatusCounts,
   type Storage,
 } from './storage'
+export {
+  addCounts,
+  type CountedUntil,
+  type Fold,
+  type HourCounts,
+  type HourKey,
+  type HourQuery,
+  type HourRow,
+  hourName,
+  type RunEnd,
+  type StatisticsStorage,
+} from './statistics-storage'
 export type {
   CommitAnswer,
   EnqueueAnswer,

@@ -80,6 +80,8 @@ export interface RunRecord {
   readonly alsoAwaitedBy: readonly string[]
   readonly scheduleId: string | null
   readonly scheduledFor: Instant | null
+  /** The W3C `traceparent` of what triggered it. */
+  readonly traceParent?: string | null
   readonly heartbeatAt: Instant | null
   readonly createdAt: Instant
   readonly updatedAt: Instant

@@ -11,6 +11,7 @@ import type {
 import type { ClusterStorage } from './cluster-storage'
 import { CapabilityMissingError, type ErrorDetail, type RunStatus } from '../base'
 import type { EventTemplate, Instant, Lease, RunRecord, Scope, StepKind, StepRecord } from './records'
+import type { StatisticsStorage } from './statistics-storage'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
 
 /**
@@ -220,6 +221,7 @@ export interface Storage<Trx = unknown> {
   readonly watch?: WatchStorage
   readonly limits?: LimitStorage
   readonly forks?: ForkStorage
+  readonly statistics?: StatisticsStorage
   readonly cluster?: ClusterStorage<Trx>
 }
 

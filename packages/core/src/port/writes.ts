@@ -23,6 +23,8 @@ export interface NewRun {
   readonly parentRunId: string | null
   readonly scheduleId: string | null
   readonly scheduledFor: Instant | null
+  /** The W3C `traceparent` of what triggered it. */
+  readonly traceParent?: string | null
   readonly events: readonly EventTemplate[]
 }
 

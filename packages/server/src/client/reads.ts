@@ -1,5 +1,15 @@
 import { NotFoundError } from '@coji/durably-core'
-import type { Log, Run, RunCursor, RunFilter, RunReads, StatusCounts, Step, StoredEvent } from '@coji/durably-core'
+import type {
+  Log,
+  Run,
+  RunCursor,
+  RunFilter,
+  RunReads,
+  Statistics,
+  StatusCounts,
+  Step,
+  StoredEvent,
+} from '@coji/durably-core'
 import type { Transport } from './transport'
 
 /** Pages are read until there are as many as were asked for, or no more. */
@@ -86,6 +96,7 @@ export function createReads(transport: Transport): RunReads {
         },
       }),
     counts: (filter = {}) => transport.get<StatusCounts>('/stats', { ...filter }),
+    getStatistics: (filter = {}) => transport.get<Statistics>('/stats/history', { ...filter }),
     async explain(id) {
       try {
         return (await transport.get<{ explanation: string }>(pathOf(id, '/explanation'))).explanation

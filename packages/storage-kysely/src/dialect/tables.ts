@@ -52,6 +52,7 @@ export interface RunsTable {
   also_awaited_by: string | null
   schedule_id: string | null
   scheduled_for: string | null
+  trace_parent: string | null
   heartbeat_at: string | null
   created_at: string
   updated_at: string
@@ -208,6 +209,28 @@ export interface SubscriptionsTable {
   definition: string
 }
 
+/** Runs counted by the hour. */
+export interface StatisticsTable {
+  tenant_scope: string
+  job_scope: string
+  hour: string
+  started: number
+  completed: number
+  failed: number
+  timed_out: number
+  cancelled: number
+  durations: string
+  waits: string
+}
+
+/** How far they are counted. */
+export interface StatisticsPlaceTable {
+  id: number
+  finished_at: string
+  run_id: string
+  token: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -230,6 +253,8 @@ export interface DurablyDatabase {
   durably_inbox: InboxTable
   durably_gathered: GatheredTable
   durably_subscriptions: SubscriptionsTable
+  durably_statistics: StatisticsTable
+  durably_statistics_place: StatisticsPlaceTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -248,6 +273,8 @@ export interface DurablyTables {
   inbox: InboxTable
   subscriptions: SubscriptionsTable
   gathered: GatheredTable
+  statistics: StatisticsTable
+  statistics_place: StatisticsPlaceTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -265,6 +292,8 @@ export const TABLES = [
   'inbox',
   'subscriptions',
   'gathered',
+  'statistics',
+  'statistics_place',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

@@ -6,6 +6,7 @@ import { search } from './0005-search'
 import { schedules } from './0006-schedules'
 import { inbox } from './0007-inbox'
 import { gathered } from './0008-gathered'
+import { statistics } from './0009-statistics'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -18,6 +19,7 @@ export const MIGRATIONS: readonly Migration[] = [
   schedules,
   inbox,
   gathered,
+  statistics,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

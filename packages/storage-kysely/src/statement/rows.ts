@@ -84,6 +84,7 @@ export function toRun(raw: Row): RunRecord {
     alsoAwaitedBy: parse<readonly string[]>(row.also_awaited_by) ?? NO_IDS,
     scheduleId: row.schedule_id,
     scheduledFor: row.scheduled_for,
+    traceParent: row.trace_parent,
     heartbeatAt: row.heartbeat_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -49,7 +49,7 @@ const PARAMETERS = {
     ...['leaderId', 'leadName', 'cause', 'deliverToken', 'deliveries', 'messageId', 'messages', 'overlap'],
     ...['schedules', 'source', 'subscriptions', 'types', 'gathered', 'key', 'mode', 'releaseToken'],
     ...['scheduleId', 'signals', 'status', 'stepId', 'stepIds', 'stepName', 'steps', 'tenant', 'token', 'type'],
-    ...['waitName', 'workerId'],
+    ...['waitName', 'workerId', 'traceParent', 'tenantScope', 'jobScope', 'hours', 'fromRunId'],
   ],
   integer: [
     ...['index', 'attempt', 'concurrencyLimit', 'holdKeyWhileWaiting', 'priority', 'epoch', 'leaderEpoch'],
@@ -57,6 +57,7 @@ const PARAMETERS = {
     ...['crashCount', 'wakesSeen', 'wakesWanted', 'eventCount', 'cancelledEventCount', 'seq', 'afterSeq', 'offset'],
     ...['back', 'limit', 'position', 'place', 'isCancelled', 'concurrency', 'maxStarts'],
     ...['fired', 'max', 'missed', 'round', 'wanted'],
+    ...['started', 'completed', 'failed', 'timedOut', 'cancelled'],
   ],
   ms: [
     'afterMs',
@@ -71,8 +72,30 @@ const PARAMETERS = {
     'olderThanMs',
     'waitMs',
   ],
-  instant: ['startAt', 'scheduledFor', 'dueAt', 'timestamp', 'firedUntil', 'nextAt'],
-  json: ['payload', 'output', 'checkpoint', 'errorDetail', 'progress', 'waitingFor', 'data', 'definition'],
+  instant: [
+    'startAt',
+    'scheduledFor',
+    'dueAt',
+    'timestamp',
+    'firedUntil',
+    'nextAt',
+    'finishedAt',
+    'fromFinishedAt',
+    'hour',
+    'beforeHour',
+  ],
+  json: [
+    'payload',
+    'output',
+    'checkpoint',
+    'errorDetail',
+    'progress',
+    'waitingFor',
+    'data',
+    'definition',
+    'durations',
+    'waits',
+  ],
 } as const satisfies Readonly<Record<SqlType, readonly string[]>>
 
 /** The name of a parameter. */

@@ -3,7 +3,7 @@ import { assertEqual, assertMatches, assertRejects, itemAt } from '../assert'
 import { casesFor, STORAGE_CONTRACT } from './index'
 
 describe('casesFor', () => {
-  const all = ['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'forks', 'cluster'] as const
+  const all = ['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'forks', 'statistics', 'cluster'] as const
 
   it('offers every case to a storage with every capability', () => {
     expect(casesFor(all)).toEqual({ cases: STORAGE_CONTRACT, excluded: [] })
