@@ -5,8 +5,8 @@ import { gate } from './jobs'
 
 /** What there is to see, in the order of a visit. Each leaves the page as the next one finds it. */
 export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDashboard) => Promise<void>])[] = [
-  ['empty', (dashboard) => openPath(dashboard, { path: '/', sees: 'There are no runs yet' })],
   ['nobody counts', (dashboard) => openPath(dashboard, { path: '/stats', sees: 'There are no statistics' })],
+  ['empty', (dashboard) => openPath(dashboard, { path: '/', sees: 'There are no runs yet' })],
   ['list', showList],
   ['busy day', showBusyDay],
   ['chosen', choose],

@@ -81,6 +81,7 @@ export function hourName({ hour, tenant, jobName }: HourKey): string {
   return JSON.stringify([hour, tenant, jobName])
 }
 
+/** Both together, with the rest of the first. */
 export function addCounts<T extends HourCounts>(row: T, more: HourCounts): T {
   return {
     ...row,

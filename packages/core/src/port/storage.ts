@@ -225,6 +225,7 @@ export interface Storage<Trx = unknown> {
   readonly cluster?: ClusterStorage<Trx>
 }
 
+/** The optional group of that name, or `CAPABILITY_MISSING` for who wanted it. */
 export function capability<Name extends Capability>(
   storage: Storage,
   name: Name,

@@ -45,11 +45,11 @@ export function stretchesOf(
   return stretches
 }
 
-/** The first of 1, 2, 5, 10, 20 … that is not below. */
+/** A round number that is not below, and whose half is one too. */
 export function niceTop(most: number): number {
-  if (most <= 0) return 1
+  if (most <= 2) return 2
   const size = 10 ** Math.floor(Math.log10(most))
-  return ([1, 2, 5, 10].find((step) => step * size >= most) ?? 10) * size
+  return ([1, 2, 4, 6, 8, 10].find((step) => step * size >= most) ?? 10) * size
 }
 
 const TIMES_MS = [
