@@ -115,6 +115,7 @@ function newRun({ engine, job, payload, options }: CheckedItem): NewRun {
     parentRunId: null,
     scheduleId: null,
     scheduledFor: null,
+    traceParent: plugins.traceParent(),
     events: isRecorded ? recorded(engine, { type: 'run:trigger', runId: '', jobName: job.name, payload: null }) : NONE,
   }
 }

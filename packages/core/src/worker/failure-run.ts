@@ -22,7 +22,11 @@ export function newFailureRun(
   const failed: FailedRun = { runId, jobName, jobVersion, status, error, errorDetail, attempt, tenant, labels }
   const job = engine.jobs.get(handler.name) ?? handler
   const payload = encodeValue(failed, `The payload of job "${job.name}"`)
-  return { ...newRunOfEncoded({ engine, job, payload, options: { tenant } }), parentRunId: runId }
+  return {
+    ...newRunOfEncoded({ engine, job, payload, options: { tenant } }),
+    parentRunId: runId,
+    traceParent: run.traceParent ?? null,
+  }
 }
 
 export function announceFailureRun(engine: Engine, outcome: Outcome): void {
