@@ -14,6 +14,7 @@ const DRIVERS: Readonly<Record<string, readonly string[]>> = {
   'better-sqlite3': ['better-sqlite3', '@types/better-sqlite3'],
   sqlocal: ['sqlocal'],
   postgres: ['pg', '@types/pg'],
+  telemetry: ['@opentelemetry/api'],
 }
 /** The declarations for CJS are those for ESM in another file. */
 const FORMATS = ['mts', 'cts'].slice(0, scaled({ quick: 1, full: 2 }))

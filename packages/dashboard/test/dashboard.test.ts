@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { button, rows, withDashboard } from './dashboard-page'
+import { countHours } from './counted-hours'
 import { gate } from './jobs'
 
 test('watches a run from the list to its end, with its steps and logs', () =>
@@ -276,4 +277,22 @@ test('shows a list of thousands without having all of it in the page', () =>
     for (let screen = 0; screen < 40; screen++) await page.mouse.wheel(0, 900)
     await page.locator('[aria-posinset="300"]').waitFor()
     expect(await rows(page).count()).toBeLessThan(60)
+  }))
+
+test('shows what was counted, for a time and a job that the address keeps', () =>
+  withDashboard(async ({ page, site, open }) => {
+    await open('/')
+    await page.getByRole('link', { name: 'Statistics' }).click()
+    await page.getByText('withStatistics()', { exact: true }).waitFor()
+    await countHours(site.durably)
+    await page.reload()
+    await page.getByRole('img', { name: /runs ended between/ }).waitFor()
+    await page.getByRole('img', { name: /^Duration. The 95th percentile was [\d.]+ s at most/ }).waitFor()
+    await button(page, '30 days').click()
+    await page.getByRole('img', { name: /in one day\.$/ }).waitFor()
+    await page.getByRole('combobox', { name: 'Job' }).selectOption('charge-card')
+    await page.getByRole('img', { name: /^0 runs ended/ }).waitFor()
+    expect(new URL(page.url()).search).toBe('?range=30d&job=charge-card')
+    await page.reload()
+    await page.getByRole('img', { name: /^Queue latency. There is none/ }).waitFor()
   }))

@@ -1,9 +1,11 @@
 import type { Page } from 'playwright'
 import { button, rows, type OpenDashboard } from './dashboard-page'
+import { countHours } from './counted-hours'
 import { gate } from './jobs'
 
 /** What there is to see, in the order of a visit. Each leaves the page as the next one finds it. */
 export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDashboard) => Promise<void>])[] = [
+  ['nobody counts', (dashboard) => openPath(dashboard, { path: '/stats', sees: 'There are no statistics' })],
   ['empty', (dashboard) => openPath(dashboard, { path: '/', sees: 'There are no runs yet' })],
   ['list', showList],
   ['busy day', showBusyDay],
@@ -21,6 +23,8 @@ export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDas
   ['logs', ({ page }) => showTab(page, { tab: /^Logs/, sees: 'two rows have no customer' })],
   ['events', ({ page }) => showTab(page, { tab: 'Events', sees: 'run:complete' })],
   ['raw', ({ page }) => showTab(page, { tab: 'Raw', sees: '"currentStepIndex"' })],
+  ['statistics', showStatistics],
+  ['month', async ({ page }) => button(page, '30 days').click()],
   ['missing', (dashboard) => openPath(dashboard, { path: '/runs/nowhere', sees: 'There is no such run' })],
 ]
 
@@ -68,6 +72,11 @@ async function showBusyDay({ page, open }: OpenDashboard): Promise<void> {
   await open('/')
   await page.getByText('runs by creation').waitFor()
   await page.unroute(isList)
+}
+
+async function showStatistics(dashboard: OpenDashboard): Promise<void> {
+  await countHours(dashboard.site.durably)
+  await openPath(dashboard, { path: '/stats?range=7d', sees: 'Queue latency, p95' })
 }
 
 async function choose({ page }: OpenDashboard): Promise<void> {

@@ -6,6 +6,7 @@ import { Notices, NoticesProvider } from './parts/notices'
 import { EmptyState } from './parts/empty-state'
 import { TopBar } from './parts/top-bar'
 import { RunPage } from './run/run-page'
+import { StatsPage } from './stats/stats-page'
 import { useMe } from './use-me'
 
 interface AppProps {
@@ -35,6 +36,9 @@ export function App({ api, basePath }: AppProps) {
               <Switch>
                 <Route path="/">
                   <ListPage />
+                </Route>
+                <Route path="/stats">
+                  <StatsPage />
                 </Route>
                 <Route path="/runs/:id">{({ id }) => <RunPage key={id} id={decodeURIComponent(id)} />}</Route>
                 <Route>

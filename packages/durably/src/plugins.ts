@@ -1,8 +1,16 @@
-export { blobArchive, withLogPersistence, withLogRetention, withRetention, withTabLeader } from '@coji/durably-plugins'
+export {
+  blobArchive,
+  withLogPersistence,
+  withLogRetention,
+  withRetention,
+  withStatistics,
+  withTabLeader,
+} from '@coji/durably-plugins'
 export type {
   BlobStore,
   LogPersistenceOptions,
   LogRetentionOptions,
   RetentionOptions,
+  StatisticsOptions,
   TabLeaderOptions,
 } from '@coji/durably-plugins'

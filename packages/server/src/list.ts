@@ -10,6 +10,7 @@ import type {
   eventListQuerySchema,
   logListQuerySchema,
   runListQuerySchema,
+  statisticsQuerySchema,
 } from './wire'
 
 /** So many where nobody says how many. */
@@ -106,6 +107,14 @@ export async function countRuns({ access, query }: Call<z.output<typeof countQue
   const most = Object.keys(filter).length === 0 ? MOST_COUNTED.ofTenant : MOST_COUNTED.ofOthers
   const scope = isForeign(access, { tenant }) ? { status: [] } : { tenant }
   return access.runs.counts({ ...filter, ...scope, upTo: Math.min(upTo, most) })
+}
+
+/** As if nobody had counted anything of it. */
+const NO_TIME = { from: new Date(0), before: new Date(0) }
+
+/** `GET /stats/history` */
+export async function readHistory({ access, query }: Call<z.output<typeof statisticsQuerySchema>>) {
+  return access.runs.getStatistics(isForeign(access, query) ? { ...query, ...NO_TIME } : query)
 }
 
 const SEPARATOR = '~'

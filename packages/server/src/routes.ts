@@ -3,7 +3,7 @@ import { follow } from './follow'
 import { hint } from './hints'
 import { listJobs } from './jobs'
 import { followLink, showLink } from './link'
-import { countRuns, listAudit, listEvents, listLogs, listRuns } from './list'
+import { countRuns, listAudit, listEvents, listLogs, listRuns, readHistory } from './list'
 import { describeApi } from './openapi'
 import { HttpProblem } from './problem'
 import { route, runRoute, type Route } from './route'
@@ -28,6 +28,24 @@ const trigger = route({
     if (isOwnJob(jobName)) throw ownJob(jobName)
     const { deduplicated, ...run } = await access.runs.trigger(jobName, payload, options)
     return Object.assign({ deduplicated }, server.present.run(run))
+  },
+})
+
+const batch = route({
+  method: 'POST',
+  path: '/runs/batch',
+  action: 'trigger',
+  summary: 'Triggers up to 1,000 runs of a job: all of them or none.',
+  body: wire.batchTriggerBodySchema,
+  status: 201,
+  output: wire.triggeredListSchema,
+  async answer({ access, server, body: { jobName, runs } }) {
+    if (isOwnJob(jobName)) throw ownJob(jobName)
+    const items = runs.map(({ payload, options }) => ({ payload, options }))
+    const triggered = await access.runs.batchTrigger(jobName, items)
+    return {
+      runs: triggered.map(({ deduplicated, ...run }) => Object.assign({ deduplicated }, server.present.run(run))),
+    }
   },
 })
 
@@ -196,6 +214,17 @@ const counts = route({
   answer: countRuns,
 })
 
+const statistics = route({
+  method: 'GET',
+  path: '/stats/history',
+  action: 'read',
+  summary:
+    'Says by the hour or day how many runs ended how, how long they took and waited, as withStatistics() counts.',
+  query: wire.statisticsQuerySchema,
+  output: wire.statisticsSchema,
+  answer: readHistory,
+})
+
 const waits = route({
   method: 'GET',
   path: '/waits',
@@ -288,8 +317,8 @@ const openApi = route({
 
 /** Everything that is served, and nothing else. */
 export const ROUTES: readonly Route[] = [
-  ...[trigger, list, get, steps, logs, history, events, explain],
+  ...[trigger, batch, list, get, steps, logs, history, events, explain],
   ...[cancel, retry, fork, signal, unpark, failParked, remove],
   ...[bulkPreview, bulk, audit],
-  ...[hints, counts, waits, jobs, link, confirm, me, openApi],
+  ...[hints, counts, statistics, waits, jobs, link, confirm, me, openApi],
 ]

@@ -3,7 +3,19 @@
  * and the OpenAPI document are made. The client, the hooks and the dashboard import the types and nothing else of it.
  */
 import { RUN_STATUSES } from '@coji/durably-core'
-import type { AuditEntry, ForkOptions, Log, Run, RunFields, RunFilter, Step, TriggerOptions } from '@coji/durably-core'
+import type {
+  AuditEntry,
+  ForkOptions,
+  Log,
+  Percentiles,
+  Run,
+  RunFields,
+  RunFilter,
+  StatisticsCounts,
+  StatisticsFilter,
+  Step,
+  TriggerOptions,
+} from '@coji/durably-core'
 import { z } from 'zod'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
@@ -106,6 +118,7 @@ export const eventSchema = z
 
 /** Runs newest first; `next` is the `cursor` of the page after it, `null` when this is the last. */
 export const runPageSchema = z.strictObject({ runs: z.array(runSchema), next: z.string().nullable() })
+export const triggeredListSchema = z.strictObject({ runs: z.array(triggeredRunSchema) })
 export const stepListSchema = z.strictObject({ steps: z.array(stepSchema) })
 export const logListSchema = z.strictObject({ logs: z.array(logSchema), next: z.string().nullable() })
 export const eventListSchema = z.strictObject({ events: z.array(eventSchema), next: count.nullable() })
@@ -147,6 +160,29 @@ export const countsSchema = z
     parked: count,
   })
   .meta({ id: 'Counts' })
+
+const percentiles = z
+  .strictObject({ p50: z.number(), p95: z.number(), p99: z.number() } satisfies Shape<Percentiles>)
+  .nullable()
+
+const statisticsCounts = {
+  started: count,
+  completed: count,
+  failed: count,
+  timedOut: count,
+  cancelled: count,
+  duration: percentiles,
+  queueLatency: percentiles,
+} satisfies Shape<StatisticsCounts>
+
+/** What was counted by the hour or day; `countedUntil` is `null` where nobody counts. */
+export const statisticsSchema = z
+  .strictObject({
+    countedUntil: instant.nullable(),
+    points: z.array(z.strictObject({ at: instant, ...statisticsCounts })),
+    total: z.strictObject(statisticsCounts),
+  })
+  .meta({ id: 'Statistics' })
 
 /** What one may do over HTTP. `read` is everything that changes nothing. */
 export const ACTIONS = ['read', 'trigger', 'cancel', 'retry', 'signal', 'fork', 'unpark', 'delete', 'audit'] as const
@@ -221,6 +257,8 @@ const filterShape = {
   idPrefix: z.string().min(6).max(64).optional(),
   errorCode: text.optional(),
   waitsFor: z.enum(['retry', 'unpark', 'signal', 'time', 'child']).optional(),
+  /** The children of this run. */
+  parent: text.optional(),
 } satisfies Partial<Shape<RunFilter>>
 
 /** Which runs, in an address: those that meet every condition. */
@@ -244,6 +282,14 @@ export const waitListQuerySchema = z.strictObject({
   limit: wholeNumber.optional(),
   cursor: text.optional(),
 })
+
+export const statisticsQuerySchema = z.strictObject({
+  from: z.string().max(64).optional(),
+  before: z.string().max(64).optional(),
+  jobName: text.optional(),
+  tenant: z.string().max(512).optional(),
+  interval: z.enum(['hour', 'day']).optional(),
+} satisfies Shape<StatisticsFilter>)
 
 export const logListQuerySchema = z.strictObject({ after: text.optional(), limit: wholeNumber.optional() })
 export const eventListQuerySchema = z.strictObject({ after: wholeNumber.optional(), limit: wholeNumber.optional() })
@@ -278,6 +324,17 @@ export const triggerBodySchema = z.strictObject({
   jobName: text,
   payload: value,
   options: z.strictObject(triggerOptionsShape).optional(),
+})
+
+/** So many at once: each is a run to be written. */
+const MOST_TRIGGERED = 1000
+
+/** `POST /runs/batch`: all of them are created, or none. */
+export const batchTriggerBodySchema = z.strictObject({
+  jobName: text,
+  runs: z
+    .array(z.strictObject({ payload: value, options: z.strictObject(triggerOptionsShape).optional() }))
+    .max(MOST_TRIGGERED),
 })
 
 /** What can be done to many runs at once: to those that meet every condition and were there before. */

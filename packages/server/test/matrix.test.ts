@@ -21,6 +21,7 @@ const ROLES: Readonly<Record<string, Granted | null>> = {
 /** A body with which the route has something to do. */
 const BODIES: Readonly<Record<string, unknown>> = {
   '/runs': { jobName: 'job', payload: 1 },
+  '/runs/batch': { jobName: 'job', runs: [{ payload: 1 }, {}] },
   '/runs/:id/signal': { name: 'go' },
   '/runs/:id/fork': {},
   '/bulk': { action: 'cancel', filter: {} },

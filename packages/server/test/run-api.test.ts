@@ -25,12 +25,16 @@ import { createDurablyHandler } from '../src'
 import { createDurablyClient, type DurablyClient } from '../src/client'
 
 /** What engine and client have in common. */
-type RunApi = Omit<ScopedDurably, 'publish' | 'purge' | 'trigger'> & {
+type RunApi = Omit<ScopedDurably, 'publish' | 'purge' | 'trigger' | 'batchTrigger'> & {
   trigger(
     jobName: string,
     payload?: unknown,
     options?: Parameters<DurablyClient['trigger']>[2],
   ): ReturnType<DurablyClient['trigger']>
+  batchTrigger(
+    jobName: string,
+    items: Parameters<DurablyClient['batchTrigger']>[1],
+  ): ReturnType<DurablyClient['batchTrigger']>
 }
 
 const NOBODY = '01J00000000000000000000000'
@@ -125,6 +129,59 @@ describe.each(Object.entries(STORAGES))('on %s', (_storage, createStorage) => {
         runId: run.id,
         status: 'pending',
       })
+    })
+
+    it('triggers many runs, all of them or none', async () => {
+      const { durably, api } = await begin()
+      const options = { idempotencyKey: 'key', runAt: new Date('2099-01-01T00:00:00Z') }
+      const items = [{ payload: { count: 1 } }, { payload: { count: 2 }, options }, { payload: { count: 2 }, options }]
+      const runs = await api.batchTrigger('steps', items)
+      expect(runs.map(({ payload, deduplicated }) => [payload, deduplicated])).toEqual([
+        [{ count: 1 }, false],
+        [{ count: 2 }, false],
+        [{ count: 2 }, true],
+      ])
+      expect(runs[1]).toMatchObject({ availableAt: '2099-01-01T00:00:00.000Z', id: runs[2]?.id })
+      const bad = api.batchTrigger('steps', [{ payload: { count: 3 } }, { payload: { count: 'four' } }])
+      expect(await refusalOf(bad)).toMatchObject({ kind: ValidationError, issues: [{ path: 'count' }] })
+      expect(await refusalOf(api.batchTrigger('same', [{ payload: new Date() }]))).toMatchObject({
+        kind: SerializationError,
+      })
+      expect(await api.batchTrigger('same', [{ payload: undefined }])).toHaveLength(1)
+      expect(await durably.getRuns()).toHaveLength(3)
+    })
+
+    it('finds the children of a run', async () => {
+      const { durably, api } = await begin()
+      durably.defineJob({ name: 'parent', input: z.unknown() }, async (ctx) => {
+        await ctx.trigger('one', { name: 'same' }, 1)
+        await ctx.trigger('two', { name: 'same' }, 2)
+      })
+      const { id } = await api.trigger('parent')
+      await durably.runUntilIdle()
+      const children = await api.getRuns({ parent: id })
+      expect(children.map(({ payload, parentRunId }) => [payload, parentRunId])).toEqual([
+        [2, id],
+        [1, id],
+      ])
+      expect(await api.counts({ parent: id })).toMatchObject({ completed: 2, failed: 0 })
+    })
+
+    it('says what was counted by the hour', async () => {
+      const { durably, api } = await begin()
+      expect(await api.getStatistics()).toMatchObject({ countedUntil: null, points: [], total: { completed: 0 } })
+      const [at, finishedAt] = ['2026-01-31T09:00:00.000Z', '2026-01-31T09:05:00.000Z']
+      const counts = { started: 4, completed: 3, failed: 1, timedOut: 0, cancelled: 0 }
+      const row = { hour: at, tenant: null, jobName: null, ...counts, durations: { 9: 3 }, waits: {} }
+      const { statistics } = durably.storage
+      await statistics?.fold({ from: null, to: { finishedAt, runId: NOBODY }, token: 'one', rows: [row] })
+      const filter = { from: new Date('2026-01-31T09:30:00Z'), before: '2026-02-01T00:00:00Z' }
+      const counted = await api.getStatistics(filter)
+      expect(counted).toEqual(await durably.getStatistics(filter))
+      expect(counted).toMatchObject({ countedUntil: finishedAt, points: [{ at, ...counts, queueLatency: null }] })
+      expect(counted.total.duration?.p95).toBeCloseTo(4.36, 1)
+      expect((await api.getStatistics({ ...filter, interval: 'day', jobName: 'none' })).points).toEqual([])
+      expect(await refusalOf(api.getStatistics({ from: 'soon' }))).toMatchObject({ kind: InvalidOptionError })
     })
 
     it('refuses payloads that schema or JSON refuse, with all that the error says', async () => {

@@ -6,12 +6,22 @@ import type {
   ForkStorage,
   RunCommit,
   SettingsStorage,
+  StatisticsStorage,
 } from '@coji/durably-core/storage'
 import type { Executor } from './connection'
 import type { Transaction } from 'kysely'
 import type { SqlContext, StatementTarget } from './statement'
+import { createStatisticsReads } from './read'
 import type { Watchers } from './watch'
-import { createArchiving, createAudit, createDebounce, createFork, createSettings, createsRuns } from './write'
+import {
+  createArchiving,
+  createAudit,
+  createDebounce,
+  createFork,
+  createSettings,
+  createsRuns,
+  createStatisticsWrites,
+} from './write'
 
 export type Passed = <T>(write: () => Promise<T> | T) => Promise<T>
 export type Told = ReturnType<typeof tellers>
@@ -32,6 +42,7 @@ export function createGroups<DB>(context: SqlContext, parts: GroupParts) {
     forks: createForks(context, parts),
     debounce: createDebouncing<DB>(context, parts),
     archiving: createArchives(context, parts),
+    statistics: createStatistics(context, parts),
     audit: {
       list: (query) => audit.list(executor.callers, query),
       purge: (params) => passed(() => audit.purge(executor.removers, params)),
@@ -76,6 +87,17 @@ function createArchives(context: SqlContext, { executor, told, passed }: GroupPa
     },
     giveUp: (params) => passed(() => archiving.giveUp(removers, params)),
     forget: (names) => passed(() => archiving.forget(removers, names)),
+  }
+}
+
+function createStatistics(context: SqlContext, { executor, passed }: GroupParts): StatisticsStorage {
+  const { callers } = executor
+  const [reads, writes] = [createStatisticsReads(context), createStatisticsWrites(context)]
+  return {
+    ends: (params) => reads.ends(callers, params),
+    hours: (query) => reads.hours(callers, query),
+    fold: (fold) => passed(() => writes.fold(callers, fold)),
+    forget: (before) => passed(() => writes.forget(callers, before)),
   }
 }
 

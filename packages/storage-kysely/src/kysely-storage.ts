@@ -10,6 +10,7 @@ import type {
   LogStorage,
   SettingsStorage,
   SignalStorage,
+  StatisticsStorage,
   Storage,
   TransactionStorage,
   WatchStorage,
@@ -80,6 +81,7 @@ export interface KyselyStorage<DB = DurablyDatabase> extends Storage<Transaction
   readonly archiving: ArchivingStorage
   readonly audit: AuditStorage
   readonly settings: SettingsStorage
+  readonly statistics: StatisticsStorage
   readonly cluster: ClusterStorage<Transaction<DB>>
 }
 

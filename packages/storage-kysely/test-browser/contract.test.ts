@@ -12,6 +12,7 @@ const { cases, excluded } = casesFor([
   'limits',
   'forks',
   'debounce',
+  'statistics',
   'cluster',
 ])
 

@@ -17,6 +17,7 @@ const { cases, excluded } = casesFor([
   'archiving',
   'audit',
   'settings',
+  'statistics',
   'cluster',
 ])
 

@@ -78,6 +78,7 @@ describe('migrate', () => {
       { version: 8, min_reader: 5 },
       { version: 9, min_reader: 5 },
       { version: 10, min_reader: 5 },
+      { version: 11, min_reader: 5 },
     ])
   })
 

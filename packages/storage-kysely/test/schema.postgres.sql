@@ -171,6 +171,7 @@ create table durably_runs (
   last_signal integer not null default 0,
   also_awaited_by json,
   forked_from text collate "C",
+  trace_parent text collate "C",
   constraint ended_is_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
   constraint running_has_lease CHECK (((status = 'running'::text) = (lease_until IS NOT NULL)))
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_analyze_scale_factor=0.02, autovacuum_analyze_threshold=500);
@@ -245,6 +246,28 @@ create table durably_signals (
 );
 CREATE UNIQUE INDEX durably_signals_dedupe ON durably_signals USING btree (run_id, dedupe_key) WHERE (dedupe_key IS NOT NULL);
 CREATE UNIQUE INDEX durably_signals_key ON durably_signals USING btree (run_id, "position");
+
+create table durably_statistics (
+  tenant_scope text collate "C" not null,
+  job_scope text collate "C" not null,
+  hour timestamp(3) with time zone not null,
+  started bigint not null,
+  completed bigint not null,
+  failed bigint not null,
+  timed_out bigint not null,
+  cancelled bigint not null,
+  durations json not null,
+  waits json not null
+);
+CREATE UNIQUE INDEX durably_statistics_key ON durably_statistics USING btree (tenant_scope, job_scope, hour);
+
+create table durably_statistics_place (
+  id integer not null,
+  finished_at timestamp(3) with time zone not null,
+  run_id text collate "C" not null,
+  token text collate "C" not null
+);
+CREATE UNIQUE INDEX durably_statistics_place_pkey ON durably_statistics_place USING btree (id);
 
 create table durably_steps (
   id text collate "C" not null,

@@ -165,7 +165,8 @@ CREATE TABLE "durably_runs" ("id" text not null primary key,
   "rest_until" text,
   "last_signal" integer default 0 not null,
   "also_awaited_by" text,
-  "forked_from" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
+  "forked_from" text,
+  "trace_parent" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
 
 CREATE INDEX "durably_runs_claim" on "durably_runs" ("priority" desc,
   "available_at",
@@ -279,6 +280,24 @@ CREATE TABLE "durably_signals" ("run_id" text not null,
 
 CREATE UNIQUE INDEX "durably_signals_dedupe" on "durably_signals" ("run_id",
   "dedupe_key") where "dedupe_key" is not null;
+
+CREATE TABLE "durably_statistics" ("tenant_scope" text not null,
+  "job_scope" text not null,
+  "hour" text not null,
+  "started" integer not null,
+  "completed" integer not null,
+  "failed" integer not null,
+  "timed_out" integer not null,
+  "cancelled" integer not null,
+  "durations" text not null,
+  "waits" text not null, constraint "durably_statistics_key" primary key ("tenant_scope",
+  "job_scope",
+  "hour")) strict, without rowid;
+
+CREATE TABLE "durably_statistics_place" ("id" integer not null primary key,
+  "finished_at" text not null,
+  "run_id" text not null,
+  "token" text not null) strict, without rowid;
 
 CREATE TABLE "durably_steps" ("id" text not null primary key,
   "run_id" text not null,

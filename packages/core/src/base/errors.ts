@@ -205,14 +205,13 @@ export class RetryAfterError extends DurablyError {
   }
 }
 
-/** Never thrown at anyone: what is recorded of a run that lost the worker of each try it had left. */
+/** Never thrown at anyone: what is recorded of a run that lost its worker too often. */
 export class CrashLimitError extends DurablyError {
-  static override readonly 'durably:error' = { kind: 'CrashLimitError' }
+  static override readonly 'durably:error' = { kind: 'CrashLimitError', isPermanent: true }
   override readonly name: string = 'CrashLimitError'
 
-  constructor(tries: number, crashes: number) {
-    const lost = `${crashes} ${crashes === 1 ? 'time' : 'times'} its worker was lost`
-    super('crash_limit', `The run was begun ${tries} ${tries === 1 ? 'time' : 'times'}, and ${lost}. No try is left.`)
+  constructor(message: string) {
+    super('crash_limit', message)
   }
 }
 

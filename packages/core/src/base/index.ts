@@ -1,3 +1,4 @@
+export { addHistograms, bucketOf, type Histogram, percentileOf } from './histogram'
 export { createBreath } from './breath'
 export { describeError, describeFailure, errorFrom } from './describe-error'
 export type { ErrorDetail } from './durably-error'

@@ -127,6 +127,7 @@ function newRunLike(engine: Engine, origin: RunRecord, payload: Json | null): Ne
     parentRunId: null,
     scheduleId: null,
     scheduledFor: null,
+    traceParent: engine.plugins.traceParent(),
     events: recorded(engine, { type: 'run:trigger', runId: '', jobName: origin.jobName, payload: null }),
   }
 }

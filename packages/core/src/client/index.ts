@@ -26,6 +26,7 @@ export { createRunDrafts, type DraftOptions, type RunDraft, type RunDrafts } fro
 export { createPauses, type PauseOptions, type Pauses } from './job-pauses'
 export { type CountFilter, createRunReads, type Log, type PageOptions, type RunFilter, type RunReads } from './runs'
 export type { RunSearch, Wait } from './run-search'
+export type { Percentiles, Statistics, StatisticsCounts, StatisticsFilter, StatisticsPoint } from './statistics'
 export { toLogTemplate } from './stored-logs'
 export { createSubscriptions, type EventStream, type RunSubscriptions, type SubscribeOptions } from './subscribe'
 export { TailReader } from './tail-reader'
@@ -35,6 +36,7 @@ export {
   enqueueRuns,
   isStorableInstant,
   newRunOf,
+  newRunOfEncoded,
   toNewRun,
   toTriggeredRun,
   type TriggerItem,

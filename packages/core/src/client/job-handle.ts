@@ -22,9 +22,9 @@ import type { TriggerItem } from './trigger'
 import { refuseBadWait, WAIT_OPTIONS, type WaitOptions, type Waits } from './waits'
 
 /** One run of a batch. */
-export interface BatchTriggerInput<TInput> {
+export interface BatchTriggerInput<TInput, TOptions = TriggerOptions> {
   readonly payload: TInput
-  readonly options?: TriggerOptions | undefined
+  readonly options?: TOptions | undefined
 }
 
 /** What `wait` and `triggerAndWait` resolve with. */

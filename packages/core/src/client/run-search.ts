@@ -17,6 +17,8 @@ export interface RunSearch {
   readonly errorCode?: string | undefined
   /** Those that wait for this at present. */
   readonly waitsFor?: Wait | undefined
+  /** The children of this run: what it triggered, and what its failure called. */
+  readonly parent?: string | undefined
 }
 
 export const RUN_SEARCH: OptionNames<RunSearch> = {
@@ -25,6 +27,7 @@ export const RUN_SEARCH: OptionNames<RunSearch> = {
   idPrefix: true,
   errorCode: true,
   waitsFor: true,
+  parent: true,
 }
 
 const WAITS: Readonly<Record<Wait, Pick<RunQuery, 'waitsForRetry' | 'parked' | 'waitsForKinds'>>> = {
@@ -35,9 +38,10 @@ const WAITS: Readonly<Record<Wait, Pick<RunQuery, 'waitsForRetry' | 'parked' | '
   child: { waitsForKinds: ['child', 'waitAll'] },
 }
 
-export function toSearch({ createdFrom, createdBefore, idPrefix, errorCode, waitsFor }: RunSearch): RunQuery {
+export function toSearch({ createdFrom, createdBefore, idPrefix, errorCode, waitsFor, parent }: RunSearch): RunQuery {
   refuseBadWord('errorCode', errorCode)
   refuseBadWord('idPrefix', idPrefix)
+  refuseBadWord('parent', parent)
   if (waitsFor !== undefined && !Object.hasOwn(WAITS, waitsFor)) {
     throw new InvalidOptionError(`waitsFor must be one of ${Object.keys(WAITS).join(', ')}, not ${String(waitsFor)}.`)
   }
@@ -47,10 +51,11 @@ export function toSearch({ createdFrom, createdBefore, idPrefix, errorCode, wait
     ...(idPrefix !== undefined && { idPrefix }),
     ...(errorCode !== undefined && { errorCode }),
     ...(waitsFor !== undefined && WAITS[waitsFor]),
+    ...(parent !== undefined && { parentRunId: parent }),
   }
 }
 
-function instantIn(name: keyof RunSearch, given: Date | string): Instant {
+export function instantIn(name: string, given: Date | string): Instant {
   if (isStorableInstant(given)) return toInstant(new Date(given).getTime())
   throw new InvalidOptionError(
     `${name} must be a Date or an ISO 8601 text of the years 1 to 9999, not ${String(given)}.`,

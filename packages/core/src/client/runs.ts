@@ -11,6 +11,7 @@ import { readLogs } from './archived-logs'
 import { explainRun, type WorkerNow } from './explain'
 import { type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
 import { toCursor } from './run-cursor'
+import { readStatistics, type Statistics, type StatisticsFilter } from './statistics'
 import { RUN_SEARCH, type RunSearch, toSearch } from './run-search'
 import { capability, type CountQuery, type RunCursor, type RunQuery, type StatusCounts } from '../port'
 import { withLogs } from './stored-logs'
@@ -70,6 +71,8 @@ export interface RunReads {
   getEvents(id: string, page?: PageOptions<number>): Promise<StoredEvent[]>
   /** How many there are of each status, and how many of the pending ones wait for a retry, all at one moment. */
   counts(filter?: CountFilter): Promise<StatusCounts>
+  /** What `withStatistics()` has counted by the hour: how many ended how, how long they took, how long they waited. */
+  getStatistics(filter?: StatisticsFilter): Promise<Statistics>
   /** In words: what the run is doing, or what it is waiting for. */
   explain(id: string): Promise<string>
 }
@@ -129,6 +132,8 @@ export function createRunReads(engine: Engine, worker: WorkerNow, tenant?: strin
       refuseUnknownOptions('counts()', filter, COUNT_FILTER)
       return storage.counts({ ...toCountQuery(filter), ...scope })
     },
+    getStatistics: async (filter = {}) =>
+      readStatistics({ storage, environment: engine.environment, filter: { ...filter, ...scope } }),
     async explain(id) {
       const run = await find(id)
       return run === null

@@ -92,7 +92,8 @@ export function newRunOf(engine: Engine, { job: given, payload, options }: Trigg
   return newRun({ engine, job, payload: encodeValue(input.value, what), options })
 }
 
-interface CheckedItem extends TriggerItem {
+/** A job with a payload that was checked and encoded before. */
+export interface CheckedItem extends TriggerItem {
   readonly engine: Engine
   readonly payload: Json | null
 }
@@ -124,6 +125,7 @@ function newRun({ engine, job, payload, options }: CheckedItem): NewRun {
     parentRunId: null,
     scheduleId: null,
     scheduledFor: null,
+    traceParent: plugins.traceParent(),
     events: isRecorded ? recorded(engine, { type: 'run:trigger', runId: '', jobName: job.name, payload: null }) : NONE,
   }
 }

@@ -9,6 +9,13 @@ export interface RunInfo {
   readonly payload: unknown
   readonly attempt: number
   readonly signal: AbortSignal
+  readonly tenant: string
+  /** The W3C `traceparent` of what triggered it, as a plugin knew it. */
+  readonly traceParent: string | null
+  /** When it started first. */
+  readonly startedAt: string | null
+  /** Milliseconds from being due to the first start; `null` for an execution that is not the first. */
+  readonly queuedMs: number | null
 }
 
 /** What `aroundStep` knows of the step. */
@@ -60,6 +67,8 @@ export interface Hooks {
   readonly logArchive?: LogArchive | undefined
   /** The lease the plugin needs, in milliseconds; used when the application gave no `staleThreshold` itself. */
   readonly staleThreshold?: number | undefined
+  /** The W3C `traceparent` of what is going on just now: it is stored with each run that is triggered meanwhile. */
+  traceParent?(): string | null
   /** Wraps each execution of a job. Calling `next` again runs the job function again, over the steps recorded so far. */
   aroundRun?(run: RunInfo, next: () => Promise<unknown>): Promise<unknown>
   /**
@@ -76,6 +85,8 @@ export interface Plugins {
   /** The longest lease that one of them needs. */
   staleThreshold(): number | undefined
   logArchive(): LogArchive | undefined
+  /** Of the first that knows one. */
+  traceParent(): string | null
   recordsLogs(): boolean
   recordsEvent(type: EventType): boolean
   /** Any event at all. */
@@ -88,6 +99,7 @@ export interface Plugins {
 export function createPlugins(): Plugins {
   const plugins: Hooks[] = []
   let archive: LogArchive | undefined
+  const tracers: Hooks[] = []
   let logs = false
   let longestLease: number | undefined
   const eventTypes = new Set<EventType>()
@@ -95,6 +107,7 @@ export function createPlugins(): Plugins {
     add(plugin) {
       plugins.push(plugin)
       archive ??= plugin.logArchive
+      if (plugin.traceParent !== undefined) tracers.push(plugin)
       longestLease = longer(longestLease, plugin.staleThreshold)
       logs ||= plugin.records?.logs === true
       for (const type of recordedTypes(plugin.records ?? {})) eventTypes.add(type)
@@ -103,6 +116,13 @@ export function createPlugins(): Plugins {
     },
     staleThreshold: () => longestLease,
     logArchive: () => archive,
+    traceParent() {
+      for (const tracer of tracers) {
+        const found = tracer.traceParent?.() ?? null
+        if (found !== null) return found
+      }
+      return null
+    },
     recordsLogs: () => logs,
     recordsEvent: (type) => eventTypes.has(type),
     recordsEvents: () => eventTypes.size > 0,

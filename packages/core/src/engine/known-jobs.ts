@@ -1,4 +1,4 @@
-import { isDeclaration, type JobDeclaration, type JobDefinition, namedJob } from '../job'
+import { isDeclaration, type JobDeclaration, type JobDefinition, namedJob, refuseChain } from '../job'
 import type { Engine } from './engine'
 import { DuplicateJobError, InvalidOptionError, NotFoundError, type StandardSchema } from '../base'
 import { capability } from '../port'
@@ -23,7 +23,9 @@ export function addJobs(
       addOnce(jobs, added.jobs, job)
     }
   }
+  requireHandlers(new Map([...jobs, ...added.jobs]))
   for (const [name, job] of added.jobs) jobs.set(name, job)
+  for (const { onFailure } of added.jobs.values()) if (onFailure !== null) addHandler({ jobs, declared }, onFailure)
   for (const [name, job] of added.declared) declared.set(name, job)
 }
 
@@ -38,6 +40,20 @@ export function jobOf({ jobs, declared }: KnownJobs, job: string | NamedJob): Jo
 
 function isDefinition(job: JobDeclaration): job is JobDefinition {
   return typeof (job as Partial<JobDefinition>).execute === 'function'
+}
+
+/** What a handler's name stands for is the job that is registered under it. */
+function requireHandlers(all: ReadonlyMap<string, JobDefinition>): void {
+  for (const { name, onFailure } of all.values()) {
+    if (onFailure !== null) refuseChain(`Job "${name}"`, all.get(onFailure.name) ?? onFailure)
+  }
+}
+
+/** Who registers a job executes what its failures call, unless that is only declared. */
+function addHandler({ jobs, declared }: KnownJobs, handler: JobDeclaration): void {
+  if (jobs.has(handler.name)) return
+  if (isDefinition(handler)) jobs.set(handler.name, handler)
+  else declared.set(handler.name, handler)
 }
 
 function addOnce<T extends JobDeclaration>(known: ReadonlyMap<string, T>, added: Map<string, T>, job: T): void {

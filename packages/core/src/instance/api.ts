@@ -21,15 +21,14 @@ import type {
   JobContext,
   JobDeclaration,
   JobOptions,
-  JobRef,
   StorableSchema,
-  TriggeredRun,
   TriggerOptions,
 } from '../job'
 import type { Storage } from '../port'
 import type { DrainOptions, DrainResult } from '../worker'
 import type { Health } from './health'
 import type { Plugin } from './plugin'
+import type { RunTriggers } from './run-triggers'
 import type { RecoverOptions } from './recover-options'
 
 /** Jobs by the keys under which `register` gives their handles. */
@@ -61,21 +60,6 @@ export interface AttributedDurably
     AuditReads,
     Publishing<Message>,
     RunTriggers<TriggerOptions> {}
-
-/** Triggering jobs that need not be executed, nor registered, here. */
-export interface RunTriggers<TOptions> {
-  /** As `trigger` of the job's handle. */
-  trigger<TInput, TOutput>(
-    job: JobRef<TInput, TOutput>,
-    payload: TInput,
-    options?: TOptions,
-  ): Promise<TriggeredRun<TOutput>>
-  /**
-   * A job by its name. One that is not registered here has no schema: its payload is stored as it is, its run without
-   * the job's `timeout` and `version`, and whoever executes it gets what was given.
-   */
-  trigger(jobName: string, payload?: unknown, options?: TOptions): Promise<TriggeredRun>
-}
 
 /** One instance: jobs, a worker, and access to the database. */
 export interface Durably

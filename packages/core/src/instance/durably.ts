@@ -6,10 +6,8 @@ import {
   createPlugins,
   type DurablyOptions,
   type Engine,
-  jobOf,
   listJobs,
   longer,
-  noJob,
   refuseBadLease,
   requireDurablyOptions,
   requireStopOptions,
@@ -50,14 +48,7 @@ import {
   type TriggerItem,
   Waits,
 } from '../client'
-import {
-  createEmitter,
-  defineJob,
-  type JobDeclaration,
-  TRIGGER_OPTIONS,
-  type TriggeredRun,
-  type TriggerOptions,
-} from '../job'
+import { createEmitter, defineJob, type JobDeclaration } from '../job'
 import { connect, type Parts } from './connect'
 import { Worker } from '../worker'
 import { healthOf } from './health'
@@ -65,6 +56,7 @@ import { Migrating } from './migrating'
 import { type Plugin, requireUsable, type Uninstall } from './plugin'
 import { deadWorkerIn } from './recover-options'
 import type { EnqueueAnswer, NewRun, RunCommand, RunRecord } from '../port'
+import { createTriggers, type Trigger } from './run-triggers'
 import { Takeover } from './takeover'
 import { WorkerLead } from './worker-lead'
 import type { Durably, Handles, JobRecord } from './api'
@@ -109,7 +101,7 @@ export function createInstance(options: DurablyOptions): Instance {
     settings: createSettings(engine),
     purgeAudit: (purge) => purgeAudit(engine, purge),
     drafts: createRunDrafts(engine, () => worker.wake(true)),
-    trigger: triggerOf(engine, trigger),
+    ...createTriggers(engine, trigger),
     migrate: () => migrating.run(() => takeover.before(() => engine.storage.migrate())),
     defineJob: ((...definition: Parameters<typeof defineJob>) =>
       register({ job: defineJob(...definition) }).job) as Durably['defineJob'],
@@ -151,7 +143,7 @@ export function createInstance(options: DurablyOptions): Instance {
       const { tenant, as } = scopeIn(scope)
       return {
         ...access(tenant, as),
-        trigger: triggerOf(engine, trigger, tenant === undefined ? undefined : { tenant }),
+        ...createTriggers(engine, trigger, tenant === undefined ? undefined : { tenant }),
       }
     }) as Durably['scoped'],
   }
@@ -264,19 +256,6 @@ function leaseWith({ staleThreshold }: Plugin, { options: current, plugins }: En
 function tellWorker(worker: Worker, kind: RunCommand['kind'], run: RunRecord): void {
   if (kind === 'cancel' && run.status === 'running') worker.cancelRun(run)
   else if (run.status === 'pending') worker.wake()
-}
-
-type Trigger = (items: readonly TriggerItem[]) => Promise<TriggeredRun[]>
-
-/** `fixed` are the options that the caller cannot choose. */
-function triggerOf(engine: Engine, trigger: Trigger, fixed?: Pick<TriggerOptions, 'tenant'>): Durably['trigger'] {
-  return async (given: string | { readonly name: string }, payload?: unknown, options: TriggerOptions = {}) => {
-    const job = jobOf(engine, given)
-    if (job === null) throw noJob(Object(given).name)
-    if (fixed !== undefined) refuseUnknownOptions('trigger()', options, TRIGGER_OPTIONS)
-    const [run] = await trigger([{ job, payload, options: fixed === undefined ? options : { ...options, ...fixed } }])
-    return run as TriggeredRun<never>
-  }
 }
 
 function createEngine(options: DurablyOptions, reportError: Engine['reportError']): Engine {

@@ -1,5 +1,6 @@
-export type { AttributedDurably, Durably, Handles, JobRecord, RunTriggers, ScopedDurably } from './api'
+export type { AttributedDurably, Durably, Handles, JobRecord, ScopedDurably } from './api'
 export { createDurably, createInstance, type Instance } from './durably'
 export type { Health } from './health'
 export type { RecoverOptions } from './recover-options'
 export type { Plugin, Uninstall, WorkerSwitch } from './plugin'
+export type { RunTriggers } from './run-triggers'

@@ -48,6 +48,7 @@ const PLUGIN: OptionNames<Plugin> = {
   records: true,
   logArchive: true,
   staleThreshold: true,
+  traceParent: true,
   aroundRun: true,
   aroundStep: true,
   install: true,
@@ -61,7 +62,7 @@ export function requireUsable(storage: Storage, plugin: Plugin): void {
   const { name, records } = plugin
   // It may have properties of its own; a hook with a slip in its name would never be called.
   refuseMisspelledOptions(`Plugin "${name}"`, plugin, PLUGIN)
-  for (const hook of ['aroundRun', 'aroundStep', 'install', 'whileStarted', 'leadWorker'] as const) {
+  for (const hook of ['traceParent', 'aroundRun', 'aroundStep', 'install', 'whileStarted', 'leadWorker'] as const) {
     if (plugin[hook] !== undefined && typeof plugin[hook] !== 'function') {
       throw new InvalidOptionError(`${hook} of plugin "${name}" is not a function.`)
     }

@@ -31,7 +31,7 @@ export interface JobDeclaration<TName extends string = string, TInput = unknown,
   readonly timeoutMs: number | null
   readonly version: string | null
   /** Types only. */
-  readonly types?: { readonly input: TInput; readonly output: TOutput }
+  readonly types?: { readonly input: TInput; readonly output: TOutput; takes?(input: TInput): void }
 }
 
 /**

@@ -12,6 +12,7 @@ import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../b
 import { type BatchOptions, type DebounceOptions, type Gathering, requireGathering } from './gathering'
 import { type LimitScope, requireJobLimits } from './job-limits'
 import { type MessageWish, type MessageWishes, requireWishes } from './message-wish'
+import { type FailureHandler, requireFailureHandler } from './on-failure'
 import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StorableSchema } from './storable'
 
@@ -38,6 +39,11 @@ export interface JobOptions<TName extends string, TInput, TPayload>
   readonly debounce?: number | DebounceOptions | undefined
   /** Of messages: one run with the list of their payloads, when there are `max` or `within` milliseconds after the first. */
   readonly batch?: BatchOptions | undefined
+  /**
+   * The job of which a run is created, in the commit that ends a run of this one as failed or timed out, with a
+   * `FailedRun` as its payload: for alerts, and for what has to be undone. Its own failures call nobody.
+   */
+  readonly onFailure?: FailureHandler | undefined
 }
 
 /** A job as a value: register it on any number of instances with `durably.register({ … })`. */
@@ -49,6 +55,7 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly scope: LimitScope
   readonly on: readonly MessageWish[]
   readonly gathering: Gathering | null
+  readonly onFailure: JobDeclaration | null
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
 }
 
@@ -76,6 +83,7 @@ export function defineJob(
     ...requireJobLimits({ concurrency, rateLimit, scope }, what),
     on: requireWishes(options.on, what),
     gathering: requireGathering(options, what),
+    onFailure: requireFailureHandler(options.onFailure, what),
     execute,
   }
 }
@@ -89,4 +97,5 @@ const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> 
   on: true,
   debounce: true,
   batch: true,
+  onFailure: true,
 }

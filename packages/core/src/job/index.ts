@@ -35,12 +35,14 @@ export {
 } from './events'
 export type { BatchOptions, DebounceOptions, Gathering } from './gathering'
 export { type LimitScope, requireScope } from './job-limits'
+export { type FailedRun, failedRun, type FailureHandler, refuseChain } from './on-failure'
 export type { MessageWish, MessageWishes, WishedValue } from './message-wish'
 export { asPlain, type PlainAttempt, type PlainBody, plainBodyOf } from './plain-job'
 export { RateElsewhere, RateWindow } from './rate-window'
 export {
   type FailedTry,
   type GrowingDelay,
+  lostTooOften,
   refuseSpent,
   requireRetryPolicy,
   retryDelayMs,

@@ -44,11 +44,27 @@ export function triesOf(run: Pick<RunRecord, 'attempt' | 'attemptBase' | 'crashC
 }
 
 /** Throws when a run was begun as often as it may be: then it was a lost worker that ended its last try. */
-export function refuseSpent(policy: RetryPolicy | null, run: RunRecord): void {
+export function refuseSpent(policy: RetryPolicy | null, run: RunRecord, maxCrashes: number): void {
+  // Who found it lost does not know its job, or what a failure of it calls.
+  if (run.crashCount >= maxCrashes) throw new CrashLimitError(lostTooOften(run.crashCount))
   if (policy?.countCrashes !== true || triesOf(run, true) <= policy.maxAttempts) return
   // It failed under a policy that would have let it try again.
   if (run.crashCount === 0) throw new PermanentError(run.error ?? 'No try is left.')
-  throw new CrashLimitError(triesOf(run, true) - 1, run.crashCount)
+  const tries = triesOf(run, true) - 1
+  const lost = `${times(run.crashCount)} its worker was lost`
+  throw new CrashLimitError(`The run was begun ${times(tries)}, and ${lost}. No try is left.`)
+}
+
+/** What is recorded of a run whose workers were lost so often in a row. */
+export function lostTooOften(crashes: number): string {
+  return (
+    `The run lost its worker ${times(crashes)}${crashes === 1 ? '' : ' in a row'} without completing a step or ` +
+    'saving a new checkpoint. Find out what its next step does to the process, then retry it.'
+  )
+}
+
+function times(count: number): string {
+  return `${count} ${count === 1 ? 'time' : 'times'}`
 }
 
 export interface FailedTry {

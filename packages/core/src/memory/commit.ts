@@ -1,5 +1,6 @@
 import {
   afterOutcome,
+  calledRun,
   type CommitAnswer,
   type NewRun,
   type Outcome,
@@ -46,6 +47,8 @@ function apply(memory: Memory, entry: RunEntry, one: RunCommit): RunRecord {
   if (one.consumedSignals.length > 0) {
     entry.signals = entry.signals.filter(({ position }) => !one.consumedSignals.includes(position))
   }
+  const onFailure = record.cancelRequestedAt === null ? calledRun(one.outcome) : null
+  if (onFailure !== null) enqueueOne(memory, onFailure)
   const left = one.outcome === null ? stay(memory, entry, one) : leave(memory, entry, one.outcome)
   const change = Object.assign(progressOf(memory, record, one), left.change)
   return memory.table.change(entry, change, together(one.events, left.events))

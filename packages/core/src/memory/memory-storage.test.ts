@@ -25,6 +25,7 @@ const { cases } = casesFor([
   'archiving',
   'audit',
   'settings',
+  'statistics',
   'cluster',
 ])
 

@@ -11,6 +11,7 @@ import {
   type LogStorage,
   type SettingsStorage,
   type SignalStorage,
+  type StatisticsStorage,
   type Storage,
   type WatchStorage,
 } from '../port'
@@ -39,6 +40,7 @@ import { renew } from './renew'
 import { createRules } from './rules'
 import { RunTable } from './run-table'
 import { ScheduleTable } from './schedule-table'
+import { createStatistics, HourTable } from './statistics'
 import { getUnread, sendSignal } from './signals'
 
 /** What `createMemoryStorage` takes. */
@@ -61,6 +63,7 @@ export interface MemoryStorage extends Storage {
   readonly archiving: ArchivingStorage
   readonly audit: AuditStorage
   readonly settings: SettingsStorage
+  readonly statistics: StatisticsStorage
   readonly cluster: ClusterStorage
 }
 
@@ -93,7 +96,7 @@ export function createMemoryStorageWith(
   const table = new RunTable({ rules, clock, hints, strays, keepEnded })
   const own = { audit: new Audit(clock), jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
   const inbox = { messages: new MessageTable(), gathered: new GatheredTable(), debounceKeys: new DebounceKeys() }
-  const memory: Memory = { rules, clock, hints, table, strays, ...own, ...inbox }
+  const memory: Memory = { rules, clock, hints, table, strays, hours: new HourTable(), ...own, ...inbox }
   return bind(memory)
 }
 
@@ -133,6 +136,7 @@ function bind(memory: Memory): MemoryStorage {
       getUnread: (runId) => read(() => getUnread(memory, runId)),
     },
     watch: hints,
+    statistics: createStatistics(memory, { read, write }),
     forks: { fork: (order) => write(() => fork(memory, order)) },
     debounce: { enqueue: (debounced) => write(() => enqueueDebounced(memory, debounced)) },
     archiving: createArchiving(memory, { read, write }),

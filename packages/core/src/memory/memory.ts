@@ -3,6 +3,7 @@ import type { Audit } from './audit'
 import type { Clock } from './clock'
 import type { DebounceKeys } from './debounce'
 import type { GatheredTable } from './gathered-table'
+import type { HourTable } from './statistics'
 import type { Hints } from './hints'
 import type { JobStates } from './job-limits'
 import type { MessageTable } from './message-table'
@@ -26,6 +27,7 @@ export interface Memory {
   readonly debounceKeys: DebounceKeys
   readonly strays: Strays
   readonly audit: Audit
+  readonly hours: HourTable
 }
 
 /** Answers are copies: whoever changes one changes nothing here. */

@@ -17,6 +17,7 @@ export type Capability =
   | 'archiving'
   | 'audit'
   | 'settings'
+  | 'statistics'
   | 'cluster'
 
 /** What is new of one run. */

@@ -22,7 +22,7 @@ export function crashBackoffMs(crashCount: number, jitter: number): number {
 }
 
 /** A run that was lost with its worker, as it was before. */
-export interface LostRun extends Pick<RunRecord, 'id' | 'crashCount' | 'cancelRequestedAt'> {
+export interface LostRun extends Pick<RunRecord, 'id' | 'jobName' | 'crashCount' | 'cancelRequestedAt'> {
   /** Another run that the worker holds, its lease run out or not, is a suspect. */
   readonly isBesideSuspect: boolean
 }
@@ -39,7 +39,10 @@ export interface Recovery {
 }
 
 /** What decides over all runs of one call. */
-export type RecoveryTerms = Pick<RecoverParams, 'isCrash' | 'maxCrashes' | 'jitter' | 'crashLimit' | 'events'>
+export type RecoveryTerms = Pick<
+  RecoverParams,
+  'isCrash' | 'maxCrashes' | 'jitter' | 'crashLimit' | 'failsOnly' | 'events'
+>
 
 /**
  * The one rule of every storage: a lost worker counts towards the limit of the suspect it held, not of its neighbours. One
@@ -53,6 +56,7 @@ export function recoveryOf(run: LostRun, terms: RecoveryTerms): Recovery {
   const ended = { crashCount, delayMs: 0, failure: null }
   if (run.cancelRequestedAt !== null) return { ...ended, status: 'cancelled', events: events.cancelled }
   if (!isSpared && crashCount >= maxCrashes) {
+    if (terms.failsOnly?.includes(run.jobName) === false) return { ...ended, status: 'pending', events: events.pending }
     return { ...ended, status: 'failed', failure: crashLimit, events: events.failed }
   }
   const own = jitterOf(run.id, jitter)

@@ -2,7 +2,7 @@ import { isEnded, type RunStatus } from '../base'
 import type { Recovery } from './crashes'
 import type { EventTemplate, Instant, RunRecord } from './records'
 import type { RunCommand } from './storage'
-import type { Outcome } from './writes'
+import type { NewRun, Outcome } from './writes'
 
 /**
  * What a transition does to a run, beside `version` and `updatedAt`, which every write moves. The guards are in
@@ -35,6 +35,11 @@ export function afterOutcome(
 ): { readonly change: RunChange; readonly events: readonly EventTemplate[] } {
   if (run.cancelRequestedAt !== null) return { change: cancelled(run, terms.time), events: outcome.eventsIfCancelled }
   return { change: changeOf(run, outcome, terms), events: outcome.events }
+}
+
+/** The run that a failure creates, unless the run that failed becomes `cancelled`. */
+export function calledRun(outcome: Outcome | null): NewRun | null {
+  return outcome?.kind === 'fail' || outcome?.kind === 'timeOut' ? (outcome.onFailure ?? null) : null
 }
 
 function changeOf(run: RunRecord, outcome: Outcome, terms: LeavingTerms): RunChange {

@@ -50,6 +50,7 @@ export {
   afterRecovery,
   afterRetry,
   afterUnpark,
+  calledRun,
   type LeavingTerms,
   type RunChange,
   wokenAt,
@@ -127,6 +128,18 @@ export {
   type StatusCounts,
   type Storage,
 } from './storage'
+export {
+  addCounts,
+  type CountedUntil,
+  type Fold,
+  type HourCounts,
+  type HourKey,
+  type HourQuery,
+  type HourRow,
+  hourName,
+  type RunEnd,
+  type StatisticsStorage,
+} from './statistics-storage'
 export type {
   CommitAnswer,
   EnqueueAnswer,

@@ -82,6 +82,8 @@ export interface RunRecord {
   readonly scheduledFor: Instant | null
   /** Under which name its earlier logs are in the archive. */
   readonly logRef?: string | null
+  /** The W3C `traceparent` of what triggered it. */
+  readonly traceParent?: string | null
   readonly heartbeatAt: Instant | null
   readonly createdAt: Instant
   readonly updatedAt: Instant

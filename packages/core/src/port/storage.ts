@@ -14,6 +14,7 @@ import type {
 import type { ClusterStorage } from './cluster-storage'
 import { CapabilityMissingError, type ErrorDetail, type RunStatus } from '../base'
 import type { EventTemplate, Instant, Lease, RunRecord, Scope, StepKind, StepRecord } from './records'
+import type { StatisticsStorage } from './statistics-storage'
 import type { CommitAnswer, EnqueueAnswer, NewRun, RunCommit } from './writes'
 
 /**
@@ -63,6 +64,11 @@ export interface RecoverParams {
   /** Suspects are taken last: as long as one is there it shows whose fault it was. */
   readonly limit: number
   readonly crashLimit: { readonly error: string; readonly detail: ErrorDetail }
+  /**
+   * Jobs whose runs are failed right here at the crash limit. Those of others are due at once instead, and whoever claims
+   * one ends it, who knows what its job wants done with a failure. Default: all.
+   */
+  readonly failsOnly?: readonly string[]
   readonly events: {
     readonly pending: readonly EventTemplate[]
     readonly cancelled: readonly EventTemplate[]
@@ -224,9 +230,11 @@ export interface Storage<Trx = unknown> {
   readonly archiving?: ArchivingStorage
   readonly audit?: AuditStorage
   readonly settings?: SettingsStorage
+  readonly statistics?: StatisticsStorage
   readonly cluster?: ClusterStorage<Trx>
 }
 
+/** The optional group of that name, or `CAPABILITY_MISSING` for who wanted it. */
 export function capability<Name extends Capability>(
   storage: Storage,
   name: Name,

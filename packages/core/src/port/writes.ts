@@ -23,6 +23,8 @@ export interface NewRun {
   readonly parentRunId: string | null
   readonly scheduleId: string | null
   readonly scheduledFor: Instant | null
+  /** The W3C `traceparent` of what triggered it. */
+  readonly traceParent?: string | null
   readonly events: readonly EventTemplate[]
 }
 
@@ -84,12 +86,19 @@ export interface Leaving {
   readonly eventsIfCancelled: readonly EventTemplate[]
 }
 
+interface Failing {
+  readonly error: string
+  readonly detail: ErrorDetail
+  /** A run to create in the same write, unless the run becomes `cancelled`. It has no idempotency key. */
+  readonly onFailure?: NewRun | null
+}
+
 /** How a holder leaves `running`. Each becomes `cancelled` instead, in the same write, when the flag is set. */
 export type Outcome = Leaving &
   (
     | { readonly kind: 'complete'; readonly output: Json | null }
-    | { readonly kind: 'fail'; readonly error: string; readonly detail: ErrorDetail }
-    | { readonly kind: 'timeOut'; readonly error: string; readonly detail: ErrorDetail }
+    | (Failing & { readonly kind: 'fail' })
+    | (Failing & { readonly kind: 'timeOut' })
     | { readonly kind: 'cancelled' }
     /** `attempt + 1`, due after the delay (at the latest at the deadline). */
     | { readonly kind: 'retryLater'; readonly delayMs: number; readonly error: string; readonly detail: ErrorDetail }

@@ -250,6 +250,12 @@ export function msBefore({ startedAt, heartbeatAt }: RunRecord): number {
   return startedAt === null || heartbeatAt === null ? 0 : Math.max(0, Date.parse(heartbeatAt) - Date.parse(startedAt))
 }
 
+/** Only of the first execution it is known when the run was due. */
+function queuedMs({ leaseEpoch, availableAt, startedAt }: RunRecord): number | null {
+  if (leaseEpoch !== 1 || availableAt === null || startedAt === null) return null
+  return Math.max(0, Date.parse(startedAt) - Date.parse(availableAt))
+}
+
 function countsCrashes({ jobs }: Engine, { jobName }: RunRecord): boolean {
   return jobs.get(jobName)?.retry?.countCrashes === true
 }
@@ -328,13 +334,17 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
     jobName: run.jobName,
     payload,
     attempt: run.attempt,
+    tenant: run.tenant,
+    traceParent: run.traceParent ?? null,
+    startedAt: run.startedAt,
+    queuedMs: queuedMs(run),
     get signal() {
       return interruption.signal
     },
   }
   const job = engine.jobs.get(run.jobName)
   try {
-    refuseSpent(job?.retry ?? null, run)
+    refuseSpent(job?.retry ?? null, run, engine.options.maxCrashes)
     const value = await engine.plugins.aroundRun(info, async () => {
       const pass: Pass = { names: new Map(), isRunning: true }
       try {

@@ -1,6 +1,7 @@
 import {
   decodeValue,
   describeError,
+  type ErrorDetail,
   encodeValue,
   type InterruptionReason,
   type Json,
@@ -9,7 +10,8 @@ import {
   TimeoutError,
 } from '../base'
 import { type Engine, isWatched, recorded } from '../engine'
-import { type EventInput, type FailedTry, retryDelayMs, triesOf } from '../job'
+import { announceFailureRun, newFailureRun } from './failure-run'
+import { type EventInput, type FailedRun, type FailedTry, retryDelayMs, triesOf } from '../job'
 import type { CommitAnswer, Outcome, RunRecord } from '../port'
 import { restAfter, type Suspended } from '../step'
 
@@ -46,7 +48,8 @@ export function conclude(params: ConcludeParams): Ending {
   if (reason === 'cancelled') return ending(params, { kind: 'cancelled' }, cancelEvent(run))
   if (reason === 'timeout') {
     const { message, detail } = describeError(new TimeoutError(`The run took longer than ${run.timeoutMs} ms.`))
-    return ending(params, { kind: 'timeOut', error: message, detail }, { type: 'run:timeout', ...ids, error: message })
+    const outcome = { kind: 'timeOut', ...failing(params, 'timed_out', { error: message, detail }) } as const
+    return ending(params, outcome, { type: 'run:timeout', ...ids, error: message })
   }
   // Its ctx calls were rejected: what it returns, or throws, may only be its way of dealing with that.
   if (reason === 'lease-lost' || conclusion.kind === 'abandoned') return release(params)
@@ -151,11 +154,22 @@ function fail(params: ConcludeParams, error: unknown): Ending {
   const { message, detail } = describeError(error, stepName ?? undefined)
   const ids = { runId: run.id, jobName: run.jobName }
   const event = { type: 'run:fail', ...ids, error: message, failedStepName: stepName } as const
-  return ending(params, { kind: 'fail', error: message, detail }, event)
+  return ending(params, { kind: 'fail', ...failing(params, 'failed', { error: message, detail }) }, event)
+}
+
+function failing({ engine, run }: ConcludeParams, status: FailedRun['status'], failure: Failure) {
+  const handler = engine.jobs.get(run.jobName)?.onFailure ?? null
+  const onFailure = handler === null ? null : newFailureRun(engine, handler, { run, status, ...failure })
+  return { ...failure, onFailure }
 }
 
 function cancelEvent(run: RunRecord): EventInput {
   return { type: 'run:cancel', runId: run.id, jobName: run.jobName, requested: false }
+}
+
+interface Failure {
+  readonly error: string
+  readonly detail: ErrorDetail
 }
 
 type Bare<T> = T extends unknown ? Omit<T, 'events' | 'eventsIfCancelled'> : never
@@ -170,6 +184,7 @@ function ending({ engine, run }: ConcludeParams, outcome: Bare<Outcome>, event: 
     announce(answer) {
       const happened = answer.status === 'cancelled' ? ifCancelled : event
       engine.events.emit(happened, engine.plugins.recordsEvent(happened.type) ? answer.seq : undefined)
+      if (answer.status !== 'cancelled') announceFailureRun(engine, outcome as Outcome)
     },
   }
 }

@@ -133,7 +133,8 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
 
   #call(): void {
     try {
-      refuseSpent(this.engine.jobs.get(this.run.jobName)?.retry ?? null, this.run)
+      const { jobs, options } = this.engine
+      refuseSpent(jobs.get(this.run.jobName)?.retry ?? null, this.run, options.maxCrashes)
       const payload = decodeValue(this.run.payload)
       const returned = this.engine.bodyScope.run(this, () => this.#body.begin(this, payload))
       if (!isThenable(returned)) this.#conclude(RETURNED)

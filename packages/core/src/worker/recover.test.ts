@@ -327,6 +327,8 @@ describe('a run that kills its workers', () => {
     { crashed, ...options }: { maxCrashes?: number; crashed?: boolean } = {},
   ) {
     const rescuer = bench.open(options)
+    // Of a job that it does not know it could not say what a failure calls.
+    rescuer.defineJob({ name: 'job', input: anything }, execute)
     const events = recordEvents(rescuer)
     let bodies = 0
     const lives: string[] = []

@@ -1,5 +1,5 @@
 import { ask, type Engine, recorded } from '../engine'
-import type { EventInput } from '../job'
+import { type EventInput, lostTooOften } from '../job'
 import type { RecoverParams, RunRecord } from '../port'
 
 const BATCH = 100
@@ -28,9 +28,7 @@ export async function recoverRuns(wanted: RecoverRunsParams): Promise<readonly R
 
 function recoverParams({ engine, deadWorkerId, isCrash, held }: RecoverRunsParams): RecoverParams {
   const { maxCrashes } = engine.options
-  const error =
-    `The run lost its worker ${maxCrashes} ${maxCrashes === 1 ? 'time' : 'times in a row'} without completing a step or ` +
-    'saving a new checkpoint. Find out what its next step does to the process, then retry it.'
+  const error = lostTooOften(maxCrashes)
   const nobody = { runId: '', jobName: '' }
   return {
     deadWorkerId,
@@ -39,6 +37,7 @@ function recoverParams({ engine, deadWorkerId, isCrash, held }: RecoverRunsParam
     maxCrashes,
     jitter: engine.environment.random(),
     limit: BATCH,
+    failsOnly: [...engine.jobs.values()].flatMap((job) => (job.onFailure === null ? [job.name] : [])),
     crashLimit: { error, detail: { name: 'CrashLimitError', code: 'crash_limit' } },
     events: {
       pending: recorded(engine, { type: 'run:recover', ...nobody, crashed: isCrash }),

@@ -1,8 +1,19 @@
-import { Link } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { useViewer } from '../api'
+
+const PLACES = [
+  ['/', 'Runs'],
+  ['/stats', 'Statistics'],
+] as const
+
+/** A run is one of the runs. */
+function isAt(path: string, location: string): boolean {
+  return path === '/' ? location === '/' || location.startsWith('/runs/') : location === path
+}
 
 export function TopBar() {
   const { me } = useViewer()
+  const [location] = useLocation()
   const isReadOnly = me.actions.every((action) => action === 'read')
   return (
     <header className="top-bar">
@@ -13,6 +24,13 @@ export function TopBar() {
         </svg>
         durably
       </Link>
+      <nav className="places" aria-label="Pages">
+        {PLACES.map(([path, label]) => (
+          <Link key={path} href={path} aria-current={isAt(path, location) ? 'page' : undefined}>
+            {label}
+          </Link>
+        ))}
+      </nav>
       <div className="top-bar-end">
         {isReadOnly && <span className="badge">read-only</span>}
         {me.tenant !== null && <span className="badge">tenant {me.tenant === '' ? '(none)' : me.tenant}</span>}

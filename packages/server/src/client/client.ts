@@ -1,6 +1,7 @@
 import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import type {
   AuditReads,
+  BatchTriggerInput,
   JobDeclaration,
   JobRecord,
   Run,
@@ -58,6 +59,11 @@ export interface DurablyClient<TJobs extends JobRecord = JobRecord>
     payload: TypesOf<TJobs, TName>['input'],
     options?: ClientTriggerOptions,
   ): Promise<TriggeredRun<TypesOf<TJobs, TName>['output']>>
+  /** Up to 1,000 runs of a job, all or none; the answers are in the order of the items. */
+  batchTrigger<TName extends NameOf<TJobs>>(
+    jobName: TName,
+    items: readonly BatchTriggerInput<TypesOf<TJobs, TName>['input'], ClientTriggerOptions>[],
+  ): Promise<TriggeredRun<TypesOf<TJobs, TName>['output']>[]>
   /** Says which runs change, so that what is shown of them can be read anew. Ends with the function that is returned. */
   watchRuns(listener: (change: RunChange) => void): () => void
   /** The runs that wait for somebody, newest first, and the signals they wait for. */
@@ -88,10 +94,16 @@ export function createDurablyClient<TJobs extends JobRecord = JobRecord>(options
   const transport = createTransport(options)
   const reads = createReads(transport)
   const trigger = async (jobName: string, payload: unknown, triggerOptions: ClientTriggerOptions = {}) => {
-    const { runAt, ...others } = triggerOptions
-    const wanted = { ...others, runAt: runAt instanceof Date ? runAt.toISOString() : runAt }
-    const body = withPayload({ jobName, options: wanted }, payload, `The payload of job "${jobName}"`)
+    const options = toOptions(triggerOptions)
+    const body = withPayload({ jobName, options }, payload, `The payload of job "${jobName}"`)
     return transport.write<TriggeredRun>('POST', '/runs', body)
+  }
+  const batchTrigger = async (jobName: string, items: readonly BatchTriggerInput<unknown, ClientTriggerOptions>[]) => {
+    const runs = items.map(({ payload, options = {} }) =>
+      withPayload({ options: toOptions(options) }, payload, `The payload of job "${jobName}"`),
+    )
+    const body = `{"jobName":${JSON.stringify(jobName)},"runs":[${runs.join()}]}`
+    return (await transport.write<{ runs: TriggeredRun[] }>('POST', '/runs/batch', body)).runs
   }
   return {
     ...reads,
@@ -99,6 +111,7 @@ export function createDurablyClient<TJobs extends JobRecord = JobRecord>(options
     ...createWaits(reads),
     subscribe: (id, following) => subscribe(transport, id, following),
     trigger: trigger as DurablyClient<TJobs>['trigger'],
+    batchTrigger: batchTrigger as DurablyClient<TJobs>['batchTrigger'],
     watchRuns: (listener) => watchRuns(transport, listener),
     waits: (query) => transport.get<WaitPage>('/waits', { ...query }),
     jobs: async () => (await transport.get<JobList>('/jobs')).jobs,
@@ -106,4 +119,8 @@ export function createDurablyClient<TJobs extends JobRecord = JobRecord>(options
     bulk: (action, filter) => transport.write('POST', '/bulk', JSON.stringify({ action, filter })),
     me: () => transport.get<Me>('/me'),
   }
+}
+
+function toOptions({ runAt, ...others }: ClientTriggerOptions): object {
+  return { ...others, runAt: runAt instanceof Date ? runAt.toISOString() : runAt }
 }

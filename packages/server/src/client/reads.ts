@@ -7,6 +7,7 @@ import type {
   RunCursor,
   RunFilter,
   RunReads,
+  Statistics,
   StatusCounts,
   Step,
   StoredEvent,
@@ -107,6 +108,7 @@ export function createReads(transport: Transport): RunReads & AuditReads {
         },
       }),
     counts: (filter = {}) => transport.get<StatusCounts>('/stats', { ...filter }),
+    getStatistics: (filter = {}) => transport.get<Statistics>('/stats/history', { ...filter }),
     async explain(id) {
       try {
         return (await transport.get<{ explanation: string }>(pathOf(id, '/explanation'))).explanation

@@ -52,6 +52,7 @@ export interface RunsTable {
   also_awaited_by: string | null
   schedule_id: string | null
   scheduled_for: string | null
+  trace_parent: string | null
   heartbeat_at: string | null
   created_at: string
   updated_at: string
@@ -243,6 +244,28 @@ export interface SettingsTable {
   updated_at: string
 }
 
+/** Runs counted by the hour. */
+export interface StatisticsTable {
+  tenant_scope: string
+  job_scope: string
+  hour: string
+  started: number
+  completed: number
+  failed: number
+  timed_out: number
+  cancelled: number
+  durations: string
+  waits: string
+}
+
+/** How far they are counted. */
+export interface StatisticsPlaceTable {
+  id: number
+  finished_at: string
+  run_id: string
+  token: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -269,6 +292,8 @@ export interface DurablyDatabase {
   durably_archive_strays: ArchiveStraysTable
   durably_audit: AuditTable
   durably_settings: SettingsTable
+  durably_statistics: StatisticsTable
+  durably_statistics_place: StatisticsPlaceTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -291,6 +316,8 @@ export interface DurablyTables {
   archive_strays: ArchiveStraysTable
   audit: AuditTable
   settings: SettingsTable
+  statistics: StatisticsTable
+  statistics_place: StatisticsPlaceTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -312,6 +339,8 @@ export const TABLES = [
   'archive_strays',
   'audit',
   'settings',
+  'statistics',
+  'statistics_place',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

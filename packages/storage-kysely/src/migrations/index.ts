@@ -8,6 +8,7 @@ import { inbox } from './0007-inbox'
 import { gathered } from './0008-gathered'
 import { debounce } from './0009-debounce'
 import { archiveAuditSettings } from './0010-archive-audit-settings'
+import { statistics } from './0011-statistics'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -22,6 +23,7 @@ export const MIGRATIONS: readonly Migration[] = [
   gathered,
   debounce,
   archiveAuditSettings,
+  statistics,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

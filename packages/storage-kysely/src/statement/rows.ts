@@ -87,6 +87,7 @@ export function toRun(raw: Row): RunRecord {
     scheduleId: row.schedule_id,
     scheduledFor: row.scheduled_for,
     logRef: row.log_ref,
+    traceParent: row.trace_parent,
     heartbeatAt: row.heartbeat_at,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -1,4 +1,4 @@
-import type { NewRun, RunCommit, StepWrite } from '@coji/durably-core/storage'
+import { calledRun, type NewRun, type RunCommit, type StepWrite } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import type { LeaseName } from './commit-columns'
 import { byKey } from './enqueue'
@@ -85,5 +85,6 @@ export function keyedChildren(commit: RunCommit): readonly NewRun[] {
 }
 
 export function createsRuns(commit: RunCommit): boolean {
-  return commit.children.length > 0 || commit.steps.some(({ child }) => child !== null)
+  const { children, steps, outcome } = commit
+  return children.length > 0 || calledRun(outcome) !== null || steps.some(({ child }) => child !== null)
 }

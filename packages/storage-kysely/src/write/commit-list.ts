@@ -1,10 +1,11 @@
-import type { CommitAnswer, RunCommit, StepWrite } from '@coji/durably-core/storage'
+import { calledRun, type CommitAnswer, type RunCommit, type StepWrite } from '@coji/durably-core/storage'
 import type { CompiledQuery } from 'kysely'
 import { bindChildren, childSteps, keyedChildren, type LeaseValues } from './commit-children'
 import { commitStatements, type CommitStatements } from './commit-statements'
 import { keepValues, kept, runValues, stepValues } from './commit-values'
 import type { Rows } from '../dialect'
 import type { Executor } from '../connection'
+import { bindNewRun } from './new-run'
 import { createWriteLocked, type Waiting } from './row-locks'
 import { bindEvents } from './run-events'
 import type { SqlContext, WriteTarget } from '../statement'
@@ -90,7 +91,9 @@ function bindOutcome(statements: CommitStatements, commit: RunCommit, lease: Lea
   if (outcome === null) return [statements.keep.bindBoth(keepValues(commit), lease)]
   const after = events.length
   const { eventUnlessCancelled, eventIfCancelled } = statements
+  const called = calledRun(outcome)
   return [
+    ...(called === null ? [] : bindNewRun(statements.called, called, { extra: lease, firstId: null })),
     ...bindEvents({ statement: eventUnlessCancelled, events: outcome.events, after, values: lease }),
     ...bindEvents({ statement: eventIfCancelled, events: outcome.eventsIfCancelled, after, values: lease }),
     (endsAnyway(outcome.kind) ? statements.wakeParents : statements.wakeParentsIfCancelled).bind(lease),

@@ -24,6 +24,7 @@ import {
   statement,
 } from '../statement'
 import { type ChildName, childStatements } from './commit-children'
+import { newRunStatements } from './new-run'
 import { type OutcomeName, OUTCOMES } from './outcomes'
 import { eventStatement, wakeParentsStatement } from './run-events'
 
@@ -50,6 +51,7 @@ export function commitStatements(context: SqlContext) {
   const kinds = Object.keys(OUTCOMES) as Outcome['kind'][]
   return {
     children: childStatements(context, guard),
+    called: newRunStatements<LeaseName>(context, { guard: unflagged }),
     step: stepStatement(context, { guard, output: (p) => p('output') }),
     childStep: stepStatement<ChildName>(context, { guard, output: (p) => childOutput(context, p), isAsked: true }),
     log: statement<LogName | LeaseName>(context, (p) => {

@@ -128,5 +128,14 @@ export function createdRuns(
 export const NEW_RUN_VALUES = [
   ...(['id', 'tenant', 'jobName', 'jobVersion', 'payload', 'idempotencyKey'] as const),
   ...(['concurrencyKey', 'concurrencyLimit', 'holdKeyWhileWaiting', 'priority'] as const),
-  ...(['startAt', 'afterMs', 'timeoutMs', 'parentRunId', 'scheduleId', 'scheduledFor', 'eventCount'] as const),
+  ...([
+    'startAt',
+    'afterMs',
+    'timeoutMs',
+    'parentRunId',
+    'scheduleId',
+    'scheduledFor',
+    'traceParent',
+    'eventCount',
+  ] as const),
 ]

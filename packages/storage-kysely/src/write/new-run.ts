@@ -39,6 +39,7 @@ export type RunName =
   | 'parentRunId'
   | 'scheduleId'
   | 'scheduledFor'
+  | 'traceParent'
   | 'eventCount'
   | 'firstId'
 
@@ -105,6 +106,7 @@ export function newRunColumns(
     parent_run_id: value('parentRunId'),
     schedule_id: value('scheduleId'),
     scheduled_for: value('scheduledFor'),
+    trace_parent: value('traceParent'),
     last_event_sequence: value('eventCount'),
     created_at: createdAt,
     updated_at: dialect.now,
@@ -185,6 +187,7 @@ export function newRunValues(run: NewRun): Record<Exclude<RunName, 'firstId'>, S
     parentRunId: run.parentRunId,
     scheduleId: run.scheduleId,
     scheduledFor: run.scheduledFor,
+    traceParent: run.traceParent ?? null,
     eventCount: run.events.length,
   }
 }

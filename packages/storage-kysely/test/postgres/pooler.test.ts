@@ -23,6 +23,7 @@ const { cases } = casesFor([
   'limits',
   'forks',
   'debounce',
+  'statistics',
   'cluster',
 ])
 const own = cases.filter((_, index) => index % EVERY === 0)

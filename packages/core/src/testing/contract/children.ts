@@ -30,7 +30,43 @@ async function awaitedChild(kit: Kit) {
   return { child, parents }
 }
 
+/** Two failures in one list, each with the run that it calls. */
+async function checkCalled(kit: Kit, kind: 'fail' | 'timeOut'): Promise<void> {
+  const holders = [await kit.start({ tenant: 'a' }), await kit.start({ tenant: 'a' })]
+  const called = holders.map(({ id }) => newRun({ jobName: 'alert', parentRunId: id, tenant: 'a', labels: { of: id } }))
+  const commits = holders.map((holder, index) => {
+    return holder.next({ steps: [stepWrite()], outcome: outcomeOf(kind, { onFailure: called[index] ?? null }) })
+  })
+  for (const answer of await kit.storage.commit(commits))
+    assertMatches(answer, { kept: true, children: [] }, 'an answer')
+  for (const [index, { id }] of called.entries()) {
+    const parentRunId = holders[index]?.id ?? ''
+    const expected = { status: 'pending', parentRunId, tenant: 'a', labels: { of: parentRunId }, attempt: 1 } as const
+    assertMatches(await kit.run(id), expected, 'the run that the failure called')
+  }
+  assertEqual((await kit.claimedIds({ jobs: ['alert'] })).sort(), called.map(({ id }) => id).sort(), 'ids claimed')
+  const [again] = await kit.storage.commit(commits.slice(0, 1))
+  assertMatches(again ?? { kept: false }, { kept: true }, 'the answer to the same commit')
+  assertEqual((await kit.storage.getRuns({ jobNames: ['alert'] })).length, 2, 'runs called')
+}
+
 export const CHILD_CASES = casesOf('required', 'child runs', {
+  'a run that fails calls another one in the same write': (kit) => checkCalled(kit, 'fail'),
+
+  'a run that times out calls another one in the same write': (kit) => checkCalled(kit, 'timeOut'),
+
+  'a run that is cancelled instead calls nobody, nor does one whose lease is lost': async (kit) => {
+    const asked = await kit.start()
+    await kit.order('cancel', asked.id)
+    const outcome = outcomeOf('fail', { onFailure: newRun({ jobName: 'alert', parentRunId: asked.id }) })
+    assertMatches(await asked.commit({ outcome }), { status: 'cancelled' }, 'the answer')
+    const stale = await kit.startExpired()
+    await kit.recover()
+    const late = outcomeOf('fail', { onFailure: newRun({ jobName: 'alert', parentRunId: stale.id }) })
+    assertEqual(await stale.send(stale.next({ outcome: late })), { kept: false }, 'the answer to a lost lease')
+    assertEqual(await kit.storage.getRuns({ jobNames: ['alert'] }), [], 'runs called')
+  },
+
   'a child is created with the step that asks for it': async (kit) => {
     const parent = await kit.start()
     const child = newRun({ jobName: 'child', parentRunId: parent.id, payload: '[1]', tenant: 'a' })

@@ -15,6 +15,7 @@ describe('casesFor', () => {
     'archiving',
     'audit',
     'settings',
+    'statistics',
     'cluster',
   ] as const
 

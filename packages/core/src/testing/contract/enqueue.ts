@@ -19,6 +19,7 @@ const GIVEN = {
   parentRunId: '01JPARENT00000000000000000',
   scheduleId: 'daily',
   scheduledFor: '2026-01-31T09:00:00.000Z',
+  traceParent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
 } as const
 
 const NEW = {

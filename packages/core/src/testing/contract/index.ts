@@ -29,6 +29,7 @@ import { LEAD_CASES, SCHEDULE_CASES } from './schedules'
 import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
 import { STALE_CASES } from './stale'
+import { STATISTICS_CASES } from './statistics'
 import { STEP_CASES } from './steps'
 import { SUSPECT_CASES } from './suspects'
 import { TRANSACTION_CASES } from './transaction'
@@ -68,6 +69,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...ARCHIVING_CASES,
   ...AUDIT_CASES,
   ...SETTING_CASES,
+  ...STATISTICS_CASES,
   ...LEAD_CASES,
   ...SCHEDULE_CASES,
   ...INBOX_CASES,

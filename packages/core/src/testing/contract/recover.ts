@@ -112,6 +112,14 @@ export const RECOVER_CASES = casesOf('required', 'recover', {
     assertEqual(await kit.claim(), [], 'runs claimed at once')
   },
 
+  'a run at the crash limit whose job is not among those that fail here is due at once': async (kit) => {
+    const [mine, other] = [await kit.startExpired({ jobName: 'mine' }), await kit.startExpired({ jobName: 'other' })]
+    await kit.recover({ maxCrashes: 1, failsOnly: ['mine'] })
+    assertMatches(await kit.run(mine.id), { status: 'failed', crashCount: 1 }, 'the run of the job that fails here')
+    const due = { status: 'pending', crashCount: 1, availableAt: other.run.createdAt, error: null } as const
+    assertMatches(await kit.run(other.id), due, 'the run of another job')
+  },
+
   'a run that crashes too often in a row fails': async (kit) => {
     const holder = await kit.startExpired({ jobName: 'job', holdKeyWhileWaiting: true, concurrencyKey: 'key' })
     await kit.recover({ maxCrashes: 2 })

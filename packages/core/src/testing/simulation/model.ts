@@ -212,6 +212,7 @@ export class Model {
       case 'timeOut':
         run.error = outcome.error
         this.#end(run, ENDS[outcome.kind], outcome.events)
+        if (outcome.onFailure != null) this.#bear(outcome.onFailure)
         break
       case 'cancelled':
         throw new Violation(`run ${run.wanted.id} was cancelled by its worker, and nobody had asked for it`)
@@ -304,12 +305,20 @@ export class Model {
       run.token = ''
       if (run.cancelAsked) this.#end(run, 'cancelled', params.events.cancelled)
       else if (counts && run.crashes >= params.maxCrashes) {
-        run.error = params.crashLimit.error
-        this.#end(run, 'failed', params.events.failed)
+        this.#fallAtLimit(run, params)
       } else {
         const record = answer.find(({ id }) => id === run.wanted.id)
         this.#wait(run, dueAfterLoss(run, { record, now: this.#now(), longestMs }), params.events.pending)
       }
+    }
+  }
+
+  /** Of a job that does not fail here it is due for who knows the job. */
+  #fallAtLimit(run: ModelRun, { crashLimit, failsOnly, events }: RecoverParams): void {
+    if (failsOnly?.includes(run.wanted.jobName) === false) this.#wait(run, run.createdAt, events.pending)
+    else {
+      run.error = crashLimit.error
+      this.#end(run, 'failed', events.failed)
     }
   }
 
