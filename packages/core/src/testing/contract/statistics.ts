@@ -133,8 +133,7 @@ export const STATISTICS_CASES = casesOf('statistics', 'statistics', {
     assert(
       await fold(
         kit,
-        null,
-        end,
+        { from: null, to: end },
         keys.map((key, index) => row({ ...key, completed: index + 1 })),
       ),
       'kept',
