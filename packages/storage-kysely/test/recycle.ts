@@ -3,7 +3,7 @@ import type { KyselyStorage } from '../src/kysely-storage'
 
 const TABLES = [
   ...(['logs', 'run_events', 'run_labels', 'signals', 'steps', 'runs', 'paused_jobs', 'job_starts'] as const),
-  ...(['leaders', 'schedules', 'inbox', 'subscriptions', 'gathered'] as const),
+  ...(['leaders', 'schedules', 'inbox', 'subscriptions', 'gathered', 'workers', 'jobs'] as const),
 ]
 
 /** All rows at once: what is left is what a migration makes. */

@@ -1,6 +1,7 @@
 import type { ClusterStorage } from '../port'
 import type { Memory } from './memory'
 import { createInbox } from './inbox'
+import { createPlacement } from './placement'
 import { createSchedules } from './schedules'
 
 /** One look at the clock, then all of it at once. */
@@ -16,5 +17,6 @@ export function createCluster(memory: Memory, { read, write }: Operations): Clus
     resign: (lead) => write(() => leads.resign(lead, clock)),
     schedules: createSchedules(memory, { read, write }),
     inbox: createInbox(memory, { read, write }),
+    placement: createPlacement(memory, { read, write }),
   }
 }

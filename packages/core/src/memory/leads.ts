@@ -23,6 +23,12 @@ export class Leads {
     if (this.isCurrent(lead)) this.#byName.set(lead.name, { ...lead, until: clock.now() })
   }
 
+  /** Whether somebody has led within so many milliseconds. */
+  wasLed(name: string, withinMs: number, clock: Clock): boolean {
+    const held = this.#byName.get(name)
+    return held !== undefined && held.until > clock.in(-withinMs)
+  }
+
   /** Nobody else has taken it since, whether its time is over or not. */
   isCurrent({ name, workerId, epoch }: Lead): boolean {
     const held = this.#byName.get(name)

@@ -33,6 +33,7 @@ import { createRules } from './rules'
 import { RunTable } from './run-table'
 import { ScheduleTable } from './schedule-table'
 import { getUnread, sendSignal } from './signals'
+import { WorkerTable } from './worker-table'
 
 /** What `createMemoryStorage` takes. */
 export interface MemoryStorageOptions {
@@ -79,7 +80,7 @@ export function createMemoryStorageWith(
   const clock = createClock(now)
   const hints = new Hints()
   const table = new RunTable({ rules, clock, hints, keepEnded })
-  const own = { jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
+  const own = { jobs: new JobStates(), leads: new Leads(), workers: new WorkerTable(), schedules: new ScheduleTable() }
   const inbox = { messages: new MessageTable(), gathered: new GatheredTable() }
   const memory: Memory = { rules, clock, hints, table, ...own, ...inbox }
   return bind(memory)

@@ -8,6 +8,7 @@ import type { Rules } from './rules'
 import type { Leads } from './leads'
 import type { RunTable } from './run-table'
 import type { ScheduleTable } from './schedule-table'
+import type { WorkerTable } from './worker-table'
 
 /** What every operation of the memory storage works on. */
 export interface Memory {
@@ -17,6 +18,7 @@ export interface Memory {
   readonly hints: Hints
   readonly jobs: JobStates
   readonly leads: Leads
+  readonly workers: WorkerTable
   readonly schedules: ScheduleTable
   readonly messages: MessageTable
   readonly gathered: GatheredTable

@@ -17,7 +17,7 @@ export interface LeadParams {
 }
 
 /**
- * What starts runs beside a trigger: time and messages. One process at a time has the lead over each.
+ * What starts runs beside a trigger: time and messages; and who gets them. One process at a time has the lead over each.
  * That there is a leader is an optimisation; that two of them do no harm is the promise, kept by the guards of what they write.
  */
 export interface ClusterStorage<Trx = unknown> {
@@ -26,6 +26,5 @@ export interface ClusterStorage<Trx = unknown> {
   resign(lead: Lead): Promise<void>
   readonly schedules: ScheduleStorage
   readonly inbox: InboxStorage<Trx>
-  /** Left out by a storage whose runs are claimed only. */
-  readonly placement?: PlacementStorage
+  readonly placement: PlacementStorage
 }

@@ -31,9 +31,12 @@ export {
   SUSPECT_FROM,
 } from './crashes'
 export {
+  afterAssign,
   afterCancel,
   afterCancelRequest,
   afterFailParked,
+  afterFree,
+  afterOrphan,
   afterOutcome,
   afterPark,
   afterRecovery,
@@ -44,12 +47,27 @@ export {
   wokenAt,
   type WriteTime,
 } from './effects'
-export type {
-  AssignedParams,
-  Assignment,
-  PlacementStorage,
-  WorkerBeat,
-  WorkerRecord,
+export {
+  type AssignedParams,
+  type AssignedRun,
+  type AssignedToWorker,
+  type Assignment,
+  type KnownJobBeat,
+  LEADER,
+  LEADERLESS_MS,
+  PATIENCE_WITH_THE_LIVING,
+  REASSIGN_AFTER_MS,
+  type KnownJobRecord,
+  type OrphanParams,
+  type PlacementStorage,
+  type TenantLoad,
+  type TenantPlace,
+  type Waiting,
+  type WaitingQuery,
+  type WaitingRun,
+  type WorkerBeat,
+  type WorkerPresence,
+  type WorkerRecord,
 } from './placement-storage'
 export type {
   DueSchedule,

@@ -1,4 +1,4 @@
-import type { Lead, LeadParams } from '@coji/durably-core/storage'
+import { type Lead, LEADER, LEADERLESS_MS, type LeadParams } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { and, type Sql, type SqlContext, type SqlValue, statement, type WriteTarget } from '../statement'
 
@@ -12,6 +12,12 @@ export function leadValues({ name, workerId, epoch }: Lead): Record<LeadName, Sq
 /** Whether nobody else has taken the lead since. */
 export function isLeading({ tables }: SqlContext, p: Parameter): Sql {
   return sql`exists (select 1 from ${tables.leaders} as l where ${isCurrent(p)})`
+}
+
+/** Whether there is a leader for all who place runs, or was one a while ago. */
+export function wasLed({ tables, dialect }: SqlContext): Sql {
+  return sql`exists (select 1 from ${tables.leaders} as l where l.name = ${sql.lit(LEADER)}
+    and l.lead_until > ${dialect.nowPlus(sql.lit(-LEADERLESS_MS))})`
 }
 
 /** Keeps others from taking the lead before this transaction is over. On SQLite there is one writer anyway. */

@@ -15,6 +15,7 @@ export {
   type DurablyDatabase,
   type GatheredTable,
   type InboxTable,
+  type JobsTable,
   type JobStartsTable,
   type LeadersTable,
   type LogsTable,
@@ -30,4 +31,5 @@ export {
   type TableName,
   tableRefs,
   type TableRefs,
+  type WorkersTable,
 } from './tables'

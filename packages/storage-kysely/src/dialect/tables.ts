@@ -1,4 +1,4 @@
-import type { Overlap, RunStatus, StepKind, StepStatus } from '@coji/durably-core/storage'
+import type { Overlap, RunStatus, StepKind, StepStatus, WorkerPresence } from '@coji/durably-core/storage'
 import { type RawBuilder, sql } from 'kysely'
 
 /**
@@ -208,6 +208,29 @@ export interface SubscriptionsTable {
   definition: string
 }
 
+/** Workers that have told of themselves. */
+export interface WorkersTable {
+  worker_id: string
+  presence: WorkerPresence
+  capacity: number
+  /** A list of names. */
+  placed_jobs: string
+  labels: string
+  code_version: string | null
+  first_beat_at: string
+  last_beat_at: string
+  alive_until: string
+}
+
+/** Definitions of jobs, by the code that knows them. */
+export interface JobsTable {
+  name: string
+  version: string
+  code_version: string
+  options: string
+  last_seen_at: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -230,6 +253,8 @@ export interface DurablyDatabase {
   durably_inbox: InboxTable
   durably_gathered: GatheredTable
   durably_subscriptions: SubscriptionsTable
+  durably_workers: WorkersTable
+  durably_jobs: JobsTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -248,6 +273,8 @@ export interface DurablyTables {
   inbox: InboxTable
   subscriptions: SubscriptionsTable
   gathered: GatheredTable
+  workers: WorkersTable
+  jobs: JobsTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -265,6 +292,8 @@ export const TABLES = [
   'inbox',
   'subscriptions',
   'gathered',
+  'workers',
+  'jobs',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

@@ -6,9 +6,10 @@ import { search } from './0005-search'
 import { schedules } from './0006-schedules'
 import { inbox } from './0007-inbox'
 import { gathered } from './0008-gathered'
+import { cluster } from './0010-cluster'
 import type { Migration } from './migration'
 
-/** In order, without gaps. */
+/** In order. */
 export const MIGRATIONS: readonly Migration[] = [
   initial,
   fanOut,
@@ -18,8 +19,9 @@ export const MIGRATIONS: readonly Migration[] = [
   schedules,
   inbox,
   gathered,
+  cluster,
 ]
 
-export const SCHEMA_VERSION = MIGRATIONS.length
+export const SCHEMA_VERSION = Math.max(...MIGRATIONS.map(({ version }) => version))
 
 export { COLUMN_TYPES, type Migration } from './migration'

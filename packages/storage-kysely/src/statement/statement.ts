@@ -49,14 +49,14 @@ const PARAMETERS = {
     ...['leaderId', 'leadName', 'cause', 'deliverToken', 'deliveries', 'messageId', 'messages', 'overlap'],
     ...['schedules', 'source', 'subscriptions', 'types', 'gathered', 'key', 'mode', 'releaseToken'],
     ...['scheduleId', 'signals', 'status', 'stepId', 'stepIds', 'stepName', 'steps', 'tenant', 'token', 'type'],
-    ...['waitName', 'workerId'],
+    ...['waitName', 'workerId', 'assignments', 'codeVersion', 'options', 'places', 'placedJobs', 'presence'],
   ],
   integer: [
     ...['index', 'attempt', 'concurrencyLimit', 'holdKeyWhileWaiting', 'priority', 'epoch', 'leaderEpoch'],
     ...['commitNo', 'version', 'currentStepIndex', 'hasProgressed', 'holdsSuspect', 'looksAhead', 'isRefusing'],
     ...['crashCount', 'wakesSeen', 'wakesWanted', 'eventCount', 'cancelledEventCount', 'seq', 'afterSeq', 'offset'],
     ...['back', 'limit', 'position', 'place', 'isCancelled', 'concurrency', 'maxStarts'],
-    ...['fired', 'max', 'missed', 'round', 'wanted'],
+    ...['fired', 'max', 'missed', 'round', 'wanted', 'capacity', 'isLeaderless', 'perJob'],
   ],
   ms: [
     'afterMs',
@@ -70,6 +70,9 @@ const PARAMETERS = {
     'ttlMs',
     'olderThanMs',
     'waitMs',
+    'reassignAfterMs',
+    'livingAfterMs',
+    'silentForMs',
   ],
   instant: ['startAt', 'scheduledFor', 'dueAt', 'timestamp', 'firedUntil', 'nextAt'],
   json: ['payload', 'output', 'checkpoint', 'errorDetail', 'progress', 'waitingFor', 'data', 'definition'],
@@ -143,6 +146,7 @@ export function and(...conditions: readonly Sql[]): Sql {
 
 export type RunIndex =
   | ('claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished')
+  | ('placing' | 'assigned' | 'orphaned')
   | (
       | 'primary'
       | 'parent'
