@@ -9,4 +9,5 @@ export {
   requireDuration,
   requireInteger,
 } from './base'
+export { hasLabels, requireLabels } from './job'
 export type { DraftOptions, RunDraft, RunDrafts } from './client'

@@ -66,6 +66,7 @@ export {
   LEADER,
   LEADERLESS_MS,
   type LeadParams,
+  type LeadRecord,
   type Lease,
   type Leaving,
   type LeavingTerms,

@@ -55,6 +55,7 @@ export {
   LEADER,
   LEADERLESS_MS,
   type LeadParams,
+  type LeadRecord,
   type Lease,
   type Leaving,
   type LeavingTerms,

@@ -24,7 +24,7 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
     case 'cancelled':
       return `${subject} was cancelled at ${run.finishedAt}. durably.retry("${run.id}") goes on after its last completed step.`
     case 'assigned':
-      return `${subject} is assigned to a worker that has not started it yet.`
+      return `${subject} was assigned to worker ${run.assignedWorkerId} at ${run.assignedAt}, which has not started it yet.`
     case 'orphaned':
       return `${subject} was assigned to a worker that did not start it, and waits to be assigned again.`
   }
@@ -109,6 +109,7 @@ async function explainDue(engine: Engine, worker: WorkerNow, run: RunRecord): Pr
   }
   if (state === 'stopping') return 'is due; the worker of this process is stopping and takes no more.'
   if (engine.admission.isPaused(run.jobName)) return 'is due; this process has paused its job.'
+  if (engine.admission.isForLeader(run.jobName)) return 'is due and waits for the leader of the cluster to assign it.'
   const limit = await limitReached(engine, run)
   if (limit !== null) return `is due and waits for its job to have room in all processes together: ${limit}.`
   if (!engine.admission.hasRoom(run.jobName)) {

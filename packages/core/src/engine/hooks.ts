@@ -57,6 +57,8 @@ export interface Hooks {
   readonly records?: RecordedHistory | undefined
   /** The lease the plugin needs, in milliseconds; used when the application gave no `staleThreshold` itself. */
   readonly staleThreshold?: number | undefined
+  /** Labels of this worker, for jobs that want their workers to have some (`placement`). */
+  readonly workerLabels?: Readonly<Record<string, string>> | undefined
   /** Wraps each execution of a job. Calling `next` again runs the job function again, over the steps recorded so far. */
   aroundRun?(run: RunInfo, next: () => Promise<unknown>): Promise<unknown>
   /**

@@ -65,6 +65,7 @@ import {
   type JobDeclaration,
   type JobOptions,
   type JobRef,
+  requireLabels,
   type StorableSchema,
   TRIGGER_OPTIONS,
   type TriggeredRun,
@@ -334,9 +335,12 @@ function addPlugin({
   requireUsable(engine.storage, plugin)
   lead.requireFree(plugin)
   const leaseMs = leaseWith(plugin, engine, given)
+  const labels =
+    plugin.workerLabels === undefined ? null : requireLabels(plugin.workerLabels, `Plugin "${plugin.name}"`)
   const uninstall = plugin.install?.(durably)
   onRejection(uninstall, (error) => engine.reportError(error, `install of plugin "${plugin.name}"`))
   engine.plugins.add(plugin)
+  if (labels !== null) engine.admission.labels = { ...engine.admission.labels, ...labels }
   lead.add(plugin)
   engine.options.leaseMs = leaseMs
   return uninstall

@@ -10,4 +10,4 @@ export {
 } from './durably'
 export type { Health } from './health'
 export type { RecoverOptions } from './recover-options'
-export type { Plugin, Uninstall, WorkerSwitch } from './plugin'
+export type { Plugin, StartedTerm, Uninstall, WorkerSwitch } from './plugin'

@@ -12,6 +12,7 @@ import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../b
 import { type BatchOptions, type DebounceOptions, type Gathering, requireGathering } from './gathering'
 import { type LimitScope, requireJobLimits } from './job-limits'
 import { type MessageWish, type MessageWishes, requireWishes } from './message-wish'
+import { type JobPlacement, type PlacementBy, requirePlacement } from './placement'
 import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StorableSchema } from './storable'
 
@@ -34,6 +35,11 @@ export interface JobOptions<TName extends string, TInput, TPayload>
    * them.
    */
   readonly on?: MessageWishes | undefined
+  /**
+   * `leader`: the leader of a cluster finds a worker for each run, fairly between tenants (`createCluster()`). Where nobody
+   * leads any worker claims them, as the runs of other jobs.
+   */
+  readonly placement?: PlacementBy | undefined
   /** Of messages: one run of the last one, so many milliseconds after it. */
   readonly debounce?: number | DebounceOptions | undefined
   /** Of messages: one run with the list of their payloads, when there are `max` or `within` milliseconds after the first. */
@@ -49,6 +55,7 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly scope: LimitScope
   readonly on: readonly MessageWish[]
   readonly gathering: Gathering | null
+  readonly placement: JobPlacement | null
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
 }
 
@@ -76,8 +83,19 @@ export function defineJob(
     ...requireJobLimits({ concurrency, rateLimit, scope }, what),
     on: requireWishes(options.on, what),
     gathering: requireGathering(options, what),
+    placement: placementOf(options, what),
     execute,
   }
+}
+
+function placementOf(
+  { placement, scope }: Pick<JobOptions<string, unknown, unknown>, 'placement' | 'scope'>,
+  what: string,
+) {
+  if (placement === undefined || scope !== 'database') return requirePlacement(placement, what)
+  throw new InvalidOptionError(
+    `${what}: limits with scope 'database' are kept by claims, and a leader does not claim. Leave out placement or scope.`,
+  )
 }
 
 const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> = {
@@ -86,6 +104,7 @@ const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> 
   concurrency: true,
   rateLimit: true,
   scope: true,
+  placement: true,
   on: true,
   debounce: true,
   batch: true,

@@ -36,6 +36,7 @@ export {
 export type { BatchOptions, DebounceOptions, Gathering } from './gathering'
 export { type LimitScope, requireScope } from './job-limits'
 export type { MessageWish, MessageWishes, WishedValue } from './message-wish'
+export { hasLabels, type JobPlacement, type PlacementBy, type PlacementOptions, requireLabels } from './placement'
 export { asPlain, type PlainAttempt, type PlainBody, plainBodyOf } from './plain-job'
 export { RateElsewhere, RateWindow } from './rate-window'
 export {

@@ -15,6 +15,7 @@ export function createCluster(memory: Memory, { read, write }: Operations): Clus
   return {
     lead: (params) => write(() => leads.take(params, clock)),
     resign: (lead) => write(() => leads.resign(lead, clock)),
+    getLead: (name) => read(() => leads.get(name, clock)),
     schedules: createSchedules(memory, { read, write }),
     inbox: createInbox(memory, { read, write }),
     placement: createPlacement(memory, { read, write }),

@@ -1,4 +1,5 @@
 import type { InboxStorage } from './inbox-storage'
+import type { Instant } from './records'
 import type { PlacementStorage } from './placement-storage'
 import type { ScheduleStorage } from './schedule-storage'
 
@@ -7,6 +8,13 @@ export interface Lead {
   readonly name: string
   readonly workerId: string
   readonly epoch: number
+}
+
+/** A lead as everybody sees it. */
+export interface LeadRecord extends Lead {
+  readonly until: Instant
+  /** By the clock of the storage. */
+  readonly isOver: boolean
 }
 
 /** Who wants the lead over what, and for how long. */
@@ -24,6 +32,8 @@ export interface ClusterStorage<Trx = unknown> {
   /** Takes or keeps the lead; `null` when somebody else has it. An error is the same as `null`. */
   lead(params: LeadParams): Promise<Lead | null>
   resign(lead: Lead): Promise<void>
+  /** Who has it, or had it last. */
+  getLead(name: string): Promise<LeadRecord | null>
   readonly schedules: ScheduleStorage
   readonly inbox: InboxStorage<Trx>
   readonly placement: PlacementStorage

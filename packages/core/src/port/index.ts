@@ -19,7 +19,7 @@ export {
   type TransactionStorage,
   type WatchStorage,
 } from './capabilities'
-export type { ClusterStorage, Lead, LeadParams } from './cluster-storage'
+export type { ClusterStorage, Lead, LeadParams, LeadRecord } from './cluster-storage'
 export {
   CRASH_BACKOFF,
   crashBackoffMs,

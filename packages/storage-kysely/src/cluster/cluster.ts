@@ -31,6 +31,7 @@ export function createCluster<DB>(parts: ClusterParts): ClusterStorage<Transacti
     placement: createPlacement(parts),
     lead: (params) => passed(() => leads.take(executor, params)),
     resign: (lead) => leads.resign(executor, lead),
+    getLead: (name) => leads.get(callers, name),
     schedules: {
       create: async (list) => (list.length === 0 ? [] : passed(() => schedules.create(callers, list))),
       change: (change) => passed(() => schedules.change(callers, change)),

@@ -210,7 +210,7 @@ export const PLACED_START_CASES = casesOf('cluster', 'start', {
     assertEqual((await start(kit, run)).length, 1, 'its worker')
   },
 
-  'what is not assigned is not started': async (kit) => {
+  'what is not assigned is not started, nor declined': async (kit) => {
     const { run } = await assigned(kit)
     await start(kit, run)
     assertEqual(await start(kit, await kit.run(run.id)), [], 'while it runs')
