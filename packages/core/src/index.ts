@@ -64,6 +64,8 @@ export {
   type ChildRun,
   type ChildRuns,
   type CompletedRun,
+  type ContinuationBy,
+  type ContinuationOptions,
   type DebounceOptions,
   declareJob,
   defineJob,

@@ -44,6 +44,8 @@ export {
   type Clock,
   ClosedError,
   type CompletedRun,
+  type ContinuationBy,
+  type ContinuationOptions,
   ConflictError,
   type CountFilter,
   type DebounceOptions,

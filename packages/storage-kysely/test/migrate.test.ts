@@ -74,6 +74,8 @@ describe('migrate', () => {
       { version: 6, min_reader: 5 },
       { version: 7, min_reader: 5 },
       { version: 8, min_reader: 5 },
+      { version: 10, min_reader: 5 },
+      { version: 12, min_reader: 12 },
     ])
   })
 
@@ -97,7 +99,9 @@ describe('migrate', () => {
   it('refuses a schema that needs newer code', async () => {
     const storage = storageOn()
     await storage.migrate()
-    raw().exec(`insert into durably_schema_versions values (9, '2026-01-01T00:00:00.000Z', 9)`)
+    raw().exec(
+      `insert into durably_schema_versions values (${SCHEMA_VERSION + 1}, '2026-01-01T00:00:00.000Z', ${SCHEMA_VERSION + 1})`,
+    )
     await expect(storage.checkSchema()).rejects.toThrow(SchemaTooNewError)
     await expect(storage.migrate()).rejects.toThrow(SchemaTooNewError)
   })
@@ -109,7 +113,9 @@ describe('migrate', () => {
     const trigger = createKyselyStorageWith({ dialect: dialect(), fences: FENCES, monotonic: () => nowMs })
     open.push(trigger)
     const run = await startRun(trigger)
-    raw().exec(`insert into durably_schema_versions values (9, '2026-01-01T00:00:00.000Z', 9)`)
+    raw().exec(
+      `insert into durably_schema_versions values (${SCHEMA_VERSION + 1}, '2026-01-01T00:00:00.000Z', ${SCHEMA_VERSION + 1})`,
+    )
     // It was looked at a moment ago, and is looked at again within a minute.
     await trigger.enqueue([newRun()])
     nowMs = 60_000

@@ -141,8 +141,6 @@ create table durably_runs (
   finished_at timestamp(3) with time zone,
   assigned_worker_id text collate "C",
   assigned_at timestamp(3) with time zone,
-  continuation_state text collate "C",
-  continuation_check_deadline_at timestamp(3) with time zone,
   log_ref text collate "C",
   wakes_wanted integer not null default 0,
   rest_until timestamp(3) with time zone,

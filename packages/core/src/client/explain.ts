@@ -15,7 +15,7 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
     case 'pending':
       return `${subject} ${await explainPending(engine, worker, run)}`
     case 'running':
-      return `${subject} ${explainRunning(run, engine.environment.clock.now())}`
+      return `${subject} ${explainRunning(engine, run)}`
     case 'completed':
       return `${subject} completed at ${run.finishedAt} after ${run.currentStepIndex} steps, in attempt ${run.attempt}.`
     case 'failed':
@@ -30,15 +30,22 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
   }
 }
 
+/** A run whose worker has missed so many renewals is one to be confirmed. */
+const LATE_BEATS = 3
+
 function inStep(run: RunRecord): string {
   return run.errorDetail?.stepName === undefined ? '' : ` in step "${run.errorDetail.stepName}"`
 }
 
-function explainRunning(run: RunRecord, now: number): string {
+function explainRunning({ environment, options }: Engine, run: RunRecord): string {
+  const now = environment.clock.now()
   const cancelling = run.cancelRequestedAt === null ? '' : ` It was asked to cancel at ${run.cancelRequestedAt}.`
+  const isLate = now - Date.parse(run.heartbeatAt ?? '') > LATE_BEATS * options.heartbeatIntervalMs
   const lease = isPast(run.leaseUntil, now)
     ? `its lease ran out at ${run.leaseUntil}, and the next worker that looks takes it back.`
-    : `without news it is taken back after ${run.leaseUntil}.`
+    : isLate
+      ? `its renewals are late, so nobody knows whether it goes on (CONFIRMING); without news it is taken back after ${run.leaseUntil}.`
+      : `without news it is taken back after ${run.leaseUntil}.`
   return `is running on worker ${run.ownerId}, which was last heard of at ${run.heartbeatAt}; ${lease}${cancelling}`
 }
 

@@ -1,5 +1,6 @@
 import type { RateLimit } from '../port'
 import type { JobContext } from './context'
+import { type ContinuationBy, requireContinuation } from './continuation'
 import {
   type AnyOutput,
   DECLARATION_OPTIONS,
@@ -40,6 +41,12 @@ export interface JobOptions<TName extends string, TInput, TPayload>
    * leads any worker claims them, as the runs of other jobs.
    */
   readonly placement?: PlacementBy | undefined
+  /**
+   * What its worker does with a run when it is cut off from the database. `abort`, the default: it ends it before its lease
+   * is over. `confirm`: it goes on for longer, and meanwhile nobody takes the run from it; so a worker that is dead is
+   * noticed as much later.
+   */
+  readonly continuation?: ContinuationBy | undefined
   /** Of messages: one run of the last one, so many milliseconds after it. */
   readonly debounce?: number | DebounceOptions | undefined
   /** Of messages: one run with the list of their payloads, when there are `max` or `within` milliseconds after the first. */
@@ -56,6 +63,8 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly on: readonly MessageWish[]
   readonly gathering: Gathering | null
   readonly placement: JobPlacement | null
+  /** Of its runs, at least; 0: as all others. */
+  readonly leaseMs: number
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
 }
 
@@ -84,6 +93,7 @@ export function defineJob(
     on: requireWishes(options.on, what),
     gathering: requireGathering(options, what),
     placement: placementOf(options, what),
+    leaseMs: requireContinuation(options.continuation, what),
     execute,
   }
 }
@@ -105,6 +115,7 @@ const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> 
   rateLimit: true,
   scope: true,
   placement: true,
+  continuation: true,
   on: true,
   debounce: true,
   batch: true,

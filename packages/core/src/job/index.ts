@@ -9,6 +9,7 @@ export type {
   WaitAllOptions,
 } from './children'
 export type { JobContext } from './context'
+export type { ContinuationBy, ContinuationOptions } from './continuation'
 export { declareJob, isDeclaration, type JobDeclaration, type JobDeclarationOptions, namedJob } from './declare-job'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export {

@@ -54,8 +54,6 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     finished_at: 'instant',
     assigned_worker_id: 'text',
     assigned_at: 'instant',
-    continuation_state: 'text',
-    continuation_check_deadline_at: 'instant',
     log_ref: 'text',
   },
   run_labels: {

@@ -59,8 +59,6 @@ export interface RunsTable {
   finished_at: string | null
   assigned_worker_id: string | null
   assigned_at: string | null
-  continuation_state: string | null
-  continuation_check_deadline_at: string | null
   log_ref: string | null
 }
 

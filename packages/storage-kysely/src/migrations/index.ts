@@ -7,6 +7,7 @@ import { schedules } from './0006-schedules'
 import { inbox } from './0007-inbox'
 import { gathered } from './0008-gathered'
 import { cluster } from './0010-cluster'
+import { continuation } from './0012-continuation'
 import type { Migration } from './migration'
 
 /** In order. */
@@ -20,6 +21,7 @@ export const MIGRATIONS: readonly Migration[] = [
   inbox,
   gathered,
   cluster,
+  continuation,
 ]
 
 export const SCHEMA_VERSION = Math.max(...MIGRATIONS.map(({ version }) => version))

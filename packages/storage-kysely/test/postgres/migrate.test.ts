@@ -94,6 +94,8 @@ describe('migrate() on Postgres', () => {
           { version: 6 },
           { version: 7 },
           { version: 8 },
+          { version: 10 },
+          { version: 12 },
         ])
       })
     }
