@@ -1,11 +1,12 @@
 import type { Durably } from '@coji/durably-core'
 import type { ClusterStorage, Lead } from '@coji/durably-core/storage'
+import { leaderOf } from './leader'
 
 /** What is done by one process at a time. */
 export interface DutyParams {
   readonly durably: Durably
   readonly cluster: ClusterStorage
-  /** Of the lead. */
+  /** Of the lead, where there is no leader for all duties. */
   readonly name: string
   /** Whoever does not hear of something looks this often. */
   readonly everyMs: number
@@ -31,6 +32,7 @@ export class Duty {
   #isWoken = false
   #turn: Promise<void> | null = null
   #callOff: () => void = () => {}
+  #offGain: () => void = () => {}
 
   constructor(params: DutyParams) {
     this.#params = params
@@ -40,6 +42,7 @@ export class Duty {
 
   start(): () => Promise<void> {
     this.#isStarted = true
+    this.#offGain = leaderOf(this.#params.durably)?.onGain(() => this.wake()) ?? (() => {})
     this.#begin()
     return () => this.#stop()
   }
@@ -71,7 +74,7 @@ export class Duty {
     } finally {
       this.#turn = null
       if (this.#isStarted) this.#later(0)
-      else await this.#resign()
+      else await this.#giveBack()
     }
   }
 
@@ -115,6 +118,8 @@ export class Duty {
   }
 
   async #takeLead(): Promise<Lead | null> {
+    const leader = leaderOf(this.#params.durably)
+    if (leader !== undefined) return this.#isStarted ? leader.current() : leader.ask()
     const { clock } = this.#params.durably.drafts.environment
     const askedAt = clock.monotonic()
     if (this.#lead !== null && askedAt - this.#lead.askedAt < RENEW_AFTER_MS) return this.#lead.lead
@@ -128,12 +133,20 @@ export class Duty {
   /** Somebody else has it: this process does not believe any longer. */
   forgetLead(): void {
     this.#lead = null
+    leaderOf(this.#params.durably)?.doubt()
   }
 
   async #stop(): Promise<void> {
     this.#isStarted = false
     this.#callOff()
+    this.#offGain()
     await this.#turn
+    await this.#resign()
+  }
+
+  /** What was taken for one piece of work. */
+  async #giveBack(): Promise<void> {
+    await leaderOf(this.#params.durably)?.resign()
     await this.#resign()
   }
 

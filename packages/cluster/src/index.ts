@@ -6,6 +6,8 @@ export {
   type MessageFilter,
   type MessagePage,
 } from './inbox'
+export { type Cluster, type ClusterOptions, createCluster } from './cluster'
+export type { LeaderStatus } from './leader'
 export type { BackfillOptions } from './backfill'
 export type { Missed } from './definition'
 export type { Schedule } from './schedule'

@@ -21,4 +21,5 @@ export {
   type RunEnd,
   type StatisticsStorage,
 } from './port'
+export { hasLabels, requireLabels } from './job'
 export type { DraftOptions, RunDraft, RunDrafts } from './client'

@@ -1,6 +1,7 @@
 export {
   coverageTable,
   createScriptedJobs,
+  createStorageWithout,
   describeFailure,
   ENGINE_MUTANTS,
   explore,
@@ -22,6 +23,7 @@ export type {
   Fate,
   FateOf,
   Fault,
+  GuardPlace,
   Mutant,
   OutputOf,
   Script,

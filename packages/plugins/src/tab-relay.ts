@@ -18,6 +18,8 @@ const RELAYED: Readonly<Record<EventType, boolean>> = {
   'run:recover': true,
   'run:progress': true,
   'run:delete': true,
+  'run:assign': true,
+  'run:orphan': true,
   'step:start': true,
   'step:complete': true,
   'step:fail': true,

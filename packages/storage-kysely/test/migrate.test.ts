@@ -79,6 +79,8 @@ describe('migrate', () => {
       { version: 9, min_reader: 5 },
       { version: 10, min_reader: 5 },
       { version: 11, min_reader: 5 },
+      { version: 12, min_reader: 5 },
+      { version: 13, min_reader: 13 },
     ])
   })
 

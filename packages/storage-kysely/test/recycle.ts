@@ -3,7 +3,7 @@ import type { KyselyStorage } from '../src/kysely-storage'
 
 const TABLES = [
   ...(['logs', 'run_events', 'run_labels', 'signals', 'steps', 'runs', 'paused_jobs', 'job_starts'] as const),
-  ...(['statistics', 'statistics_place'] as const),
+  ...(['statistics', 'statistics_place', 'workers', 'jobs'] as const),
   ...(['leaders', 'schedules', 'inbox', 'subscriptions', 'gathered', 'archive_strays', 'audit', 'settings'] as const),
 ]
 

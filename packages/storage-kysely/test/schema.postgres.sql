@@ -70,6 +70,15 @@ create table durably_job_starts (
 );
 CREATE UNIQUE INDEX durably_job_starts_key ON durably_job_starts USING btree (job_name, nth);
 
+create table durably_jobs (
+  name text collate "C" not null,
+  version text collate "C" not null,
+  code_version text collate "C" not null,
+  options json not null,
+  last_seen_at timestamp(3) with time zone not null
+);
+CREATE UNIQUE INDEX durably_jobs_key ON durably_jobs USING btree (name, version, code_version);
+
 create table durably_leaders (
   name text collate "C" not null,
   worker_id text collate "C" not null,
@@ -163,8 +172,6 @@ create table durably_runs (
   finished_at timestamp(3) with time zone,
   assigned_worker_id text collate "C",
   assigned_at timestamp(3) with time zone,
-  continuation_state text collate "C",
-  continuation_check_deadline_at timestamp(3) with time zone,
   log_ref text collate "C",
   wakes_wanted integer not null default 0,
   rest_until timestamp(3) with time zone,
@@ -175,6 +182,7 @@ create table durably_runs (
   constraint ended_is_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
   constraint running_has_lease CHECK (((status = 'running'::text) = (lease_until IS NOT NULL)))
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_analyze_scale_factor=0.02, autovacuum_analyze_threshold=500);
+CREATE INDEX durably_runs_assigned ON durably_runs USING btree (assigned_worker_id) WHERE (status = 'assigned'::text);
 CREATE INDEX durably_runs_claim ON durably_runs USING btree (priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (concurrency_key IS NULL));
 CREATE INDEX durably_runs_claim_by_key ON durably_runs USING btree (tenant, concurrency_key, priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (concurrency_key IS NOT NULL));
 CREATE INDEX durably_runs_claim_keyed ON durably_runs USING btree (priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (concurrency_key IS NOT NULL));
@@ -184,8 +192,10 @@ CREATE INDEX durably_runs_error_code ON durably_runs USING btree (((error_detail
 CREATE INDEX durably_runs_finished ON durably_runs USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
 CREATE UNIQUE INDEX durably_runs_idempotency ON durably_runs USING btree (tenant, job_name, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX durably_runs_job_created ON durably_runs USING btree (job_name, created_at, id);
+CREATE INDEX durably_runs_orphaned ON durably_runs USING btree (priority DESC, available_at, id) WHERE (status = 'orphaned'::text);
 CREATE INDEX durably_runs_parent ON durably_runs USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
 CREATE UNIQUE INDEX durably_runs_pkey ON durably_runs USING btree (id);
+CREATE INDEX durably_runs_placing ON durably_runs USING btree (job_name, tenant, priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (tenant <> ''::text));
 CREATE INDEX durably_runs_running ON durably_runs USING btree (owner_id) WHERE (status = 'running'::text);
 CREATE UNIQUE INDEX durably_runs_schedule ON durably_runs USING btree (schedule_id, scheduled_for) WHERE (schedule_id IS NOT NULL);
 CREATE INDEX durably_runs_schedule_open ON durably_runs USING btree (schedule_id) WHERE ((schedule_id IS NOT NULL) AND (finished_at IS NULL));
@@ -300,3 +310,16 @@ create table durably_subscriptions (
   definition json not null
 );
 CREATE UNIQUE INDEX durably_subscriptions_key ON durably_subscriptions USING btree (type, job_name);
+
+create table durably_workers (
+  worker_id text collate "C" not null,
+  presence text collate "C" not null,
+  capacity integer not null,
+  placed_jobs json not null,
+  labels json not null,
+  code_version text collate "C",
+  first_beat_at timestamp(3) with time zone not null,
+  last_beat_at timestamp(3) with time zone not null,
+  alive_until timestamp(3) with time zone not null
+);
+CREATE UNIQUE INDEX durably_workers_pkey ON durably_workers USING btree (worker_id);

@@ -69,6 +69,14 @@ CREATE TABLE "durably_job_starts" ("job_name" text not null,
   "started_at" text not null, constraint "durably_job_starts_key" primary key ("job_name",
   "nth")) strict, without rowid;
 
+CREATE TABLE "durably_jobs" ("name" text not null,
+  "version" text not null,
+  "code_version" text not null,
+  "options" text not null,
+  "last_seen_at" text not null, constraint "durably_jobs_key" primary key ("name",
+  "version",
+  "code_version")) strict, without rowid;
+
 CREATE TABLE "durably_leaders" ("name" text not null primary key,
   "worker_id" text not null,
   "epoch" integer not null,
@@ -158,8 +166,6 @@ CREATE TABLE "durably_runs" ("id" text not null primary key,
   "finished_at" text,
   "assigned_worker_id" text,
   "assigned_at" text,
-  "continuation_state" text,
-  "continuation_check_deadline_at" text,
   "log_ref" text,
   "wakes_wanted" integer default 0 not null,
   "rest_until" text,
@@ -167,6 +173,8 @@ CREATE TABLE "durably_runs" ("id" text not null primary key,
   "also_awaited_by" text,
   "forked_from" text,
   "trace_parent" text, constraint "running_has_lease" check ((status = 'running') = (lease_until is not null)), constraint "ended_is_finished" check ((status in ('completed', 'failed', 'timed_out', 'cancelled')) = (finished_at is not null))) strict;
+
+CREATE INDEX "durably_runs_assigned" on "durably_runs" ("assigned_worker_id") where status = 'assigned';
 
 CREATE INDEX "durably_runs_claim" on "durably_runs" ("priority" desc,
   "available_at",
@@ -202,7 +210,17 @@ CREATE INDEX "durably_runs_job_created" on "durably_runs" ("job_name",
   "created_at",
   "id");
 
+CREATE INDEX "durably_runs_orphaned" on "durably_runs" ("priority" desc,
+  "available_at",
+  "id") where status = 'orphaned';
+
 CREATE INDEX "durably_runs_parent" on "durably_runs" ("parent_run_id") where "parent_run_id" is not null;
+
+CREATE INDEX "durably_runs_placing" on "durably_runs" ("job_name",
+  "tenant",
+  "priority" desc,
+  "available_at",
+  "id") where status = 'pending' and tenant <> '';
 
 CREATE INDEX "durably_runs_running" on "durably_runs" ("owner_id") where status = 'running';
 
@@ -330,3 +348,13 @@ CREATE TABLE "durably_subscriptions" ("job_name" text not null,
   "type" text not null,
   "definition" text not null, constraint "durably_subscriptions_key" primary key ("type",
   "job_name")) strict, without rowid;
+
+CREATE TABLE "durably_workers" ("worker_id" text not null primary key,
+  "presence" text not null,
+  "capacity" integer not null,
+  "placed_jobs" text not null,
+  "labels" text not null,
+  "code_version" text,
+  "first_beat_at" text not null,
+  "last_beat_at" text not null,
+  "alive_until" text not null) strict, without rowid;

@@ -15,7 +15,7 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
     case 'pending':
       return `${subject} ${await explainPending(engine, worker, run)}`
     case 'running':
-      return `${subject} ${explainRunning(run, engine.environment.clock.now())}`
+      return `${subject} ${explainRunning(engine, run)}`
     case 'completed':
       return `${subject} completed at ${run.finishedAt} after ${run.currentStepIndex} steps, in attempt ${run.attempt}.`
     case 'failed':
@@ -24,21 +24,28 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
     case 'cancelled':
       return `${subject} was cancelled at ${run.finishedAt}. durably.retry("${run.id}") goes on after its last completed step.`
     case 'assigned':
-      return `${subject} is assigned to a worker that has not started it yet.`
+      return `${subject} was assigned to worker ${run.assignedWorkerId} at ${run.assignedAt}, which has not started it yet.`
     case 'orphaned':
       return `${subject} was assigned to a worker that did not start it, and waits to be assigned again.`
   }
 }
 
+/** A run whose worker has missed so many renewals is one to be confirmed. */
+const LATE_BEATS = 3
+
 function inStep(run: RunRecord): string {
   return run.errorDetail?.stepName === undefined ? '' : ` in step "${run.errorDetail.stepName}"`
 }
 
-function explainRunning(run: RunRecord, now: number): string {
+function explainRunning({ environment, options }: Engine, run: RunRecord): string {
+  const now = environment.clock.now()
   const cancelling = run.cancelRequestedAt === null ? '' : ` It was asked to cancel at ${run.cancelRequestedAt}.`
+  const isLate = now - Date.parse(run.heartbeatAt ?? '') > LATE_BEATS * options.heartbeatIntervalMs
   const lease = isPast(run.leaseUntil, now)
     ? `its lease ran out at ${run.leaseUntil}, and the next worker that looks takes it back.`
-    : `without news it is taken back after ${run.leaseUntil}.`
+    : isLate
+      ? `its renewals are late, so nobody knows whether it goes on (CONFIRMING); without news it is taken back after ${run.leaseUntil}.`
+      : `without news it is taken back after ${run.leaseUntil}.`
   return `is running on worker ${run.ownerId}, which was last heard of at ${run.heartbeatAt}; ${lease}${cancelling}`
 }
 
@@ -109,6 +116,7 @@ async function explainDue(engine: Engine, worker: WorkerNow, run: RunRecord): Pr
   }
   if (state === 'stopping') return 'is due; the worker of this process is stopping and takes no more.'
   if (engine.admission.isPaused(run.jobName)) return 'is due; this process has paused its job.'
+  if (engine.admission.isForLeader(run.jobName)) return 'is due and waits for the leader of the cluster to assign it.'
   const limit = await limitReached(engine, run)
   if (limit !== null) return `is due and waits for its job to have room in all processes together: ${limit}.`
   if (!engine.admission.hasRoom(run.jobName)) {

@@ -1,7 +1,7 @@
 import { decodeValue, type Environment, InvalidOptionError, type Json } from '../base'
 import { type Engine, jobOf, noJob, recorded } from '../engine'
-import { type JobDefinition, namedJob, type TriggerOptions } from '../job'
-import type { NewRun } from '../port'
+import { type EventInput, type JobDefinition, namedJob, type TriggerOptions } from '../job'
+import type { EventTemplate, NewRun } from '../port'
 import { refuseDebounce } from './debounce'
 import { newRunOf, newRunOfEncoded } from './trigger'
 
@@ -20,6 +20,8 @@ export interface RunDrafts {
   draftEncoded(jobName: string, payload: Json | null, options?: DraftOptions): RunDraft
   /** A run to be created, with an id of its own and the events that are kept of it. */
   run(draft: RunDraft): NewRun
+  /** What is to be kept of an event, with the write that it tells of. */
+  recorded(event: EventInput): readonly EventTemplate[]
   /** The jobs that this instance executes. */
   jobs(): readonly JobDefinition[]
   /** Tells of runs that were created, and has the worker look for them. */
@@ -50,6 +52,7 @@ export function createRunDrafts(engine: Engine, onCreated: () => void): RunDraft
       id: environment.createId(),
       events: recorded(engine, { type: 'run:trigger', runId: '', jobName: draft.jobName, payload: null }),
     }),
+    recorded: (event) => recorded(engine, event),
     jobs: () => [...engine.jobs.values()],
     announce(created) {
       for (const { id: runId, jobName, payload } of created) {

@@ -40,6 +40,8 @@ export interface RunWriterParams {
   readonly engine: Engine
   readonly line: CommitLine
   readonly lease: Lease
+  /** How long it is to hold from each commit on. */
+  readonly leaseMs: () => number
   /** Every answer, and when what it answers was sent. */
   readonly onAnswer: (answer: CommitAnswer, sentAt: number) => void
   /** A commit with which the run got further was kept. */
@@ -223,7 +225,7 @@ export class RunWriter {
     return {
       lease: this.#params.lease,
       commitNo: this.#commitNo,
-      leaseMs: this.#params.engine.options.leaseMs,
+      leaseMs: this.#params.leaseMs(),
       hasProgressed: contents.hasProgressed,
       currentStepIndex: contents.currentStepIndex,
       progress: contents.progress,

@@ -1,5 +1,5 @@
 import type { JobLimits } from '../port'
-import { type JobDefinition, RateElsewhere, RateWindow } from '../job'
+import { hasLabels, type JobDefinition, RateElsewhere, RateWindow } from '../job'
 import type { Clock } from '../base'
 
 /** What one claim asks for: a job that has its limits in the database alone, `null` for all others together. */
@@ -37,6 +37,10 @@ export class Admission {
   readonly #paused = new Set<string>()
   readonly #loads = new Map<string, Load>()
   #turn = 0
+  /** Of this worker. */
+  labels: Readonly<Record<string, string>> = {}
+  /** There is a leader, as far as is known: it places what is to be placed. */
+  isLed = true
 
   constructor(jobs: ReadonlyMap<string, JobDefinition>, clock: Pick<Clock, 'monotonic'>) {
     this.#jobs = jobs
@@ -90,6 +94,28 @@ export class Admission {
     return { jobs, limit, opensAt, limits: line === null ? null : limitsOf(line), wide }
   }
 
+  /** Whether there are jobs here whose runs a leader places. */
+  hasPlaced(): boolean {
+    for (const { placement } of this.#jobs.values()) if (placement !== null) return true
+    return false
+  }
+
+  /** A leader is to find a worker for the runs of the job. */
+  isForLeader(jobName: string): boolean {
+    return this.isLed && this.#jobs.get(jobName)?.placement != null
+  }
+
+  /** The worker has the labels that the job wants. */
+  fits({ placement }: Pick<JobDefinition, 'placement'>): boolean {
+    return placement === null || hasLabels(this.labels, placement.labels)
+  }
+
+  /** So many runs of the job that were assigned to this worker may begin. */
+  roomToStart(jobName: string): number {
+    const job = this.#jobs.get(jobName)
+    return job === undefined || !this.fits(job) ? 0 : this.#roomHere(job, this.#clock.monotonic())
+  }
+
   /** Jobs that have room here. */
   open(): readonly string[] {
     const now = this.#clock.monotonic()
@@ -138,7 +164,13 @@ export class Admission {
     return this.#loadOf(job)?.window?.opensAt(now) ?? null
   }
 
+  /** For claims: of what a leader places nothing. */
   #roomOf(job: JobDefinition, now: number): number {
+    if (job.placement !== null && (this.isLed || !this.fits(job))) return 0
+    return this.#roomHere(job, now)
+  }
+
+  #roomHere(job: JobDefinition, now: number): number {
     if (this.#paused.has(job.name)) return 0
     const load = this.#loadOf(job)
     if (load === null) return Number.POSITIVE_INFINITY

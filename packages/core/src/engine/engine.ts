@@ -53,6 +53,11 @@ export interface Engine {
   readonly parkedJobs: Set<string>
 }
 
+/** For how long a run of the job is held after each sign of life. */
+export function leaseMsOf({ jobs, options }: Engine, jobName: string): number {
+  return Math.max(options.leaseMs, jobs.get(jobName)?.leaseMs ?? 0)
+}
+
 /** The templates of those events that a plugin wants kept. */
 export function recorded(engine: Engine, ...events: readonly EventInput[]): readonly EventTemplate[] {
   const { plugins } = engine

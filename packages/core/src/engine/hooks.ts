@@ -69,6 +69,8 @@ export interface Hooks {
   readonly staleThreshold?: number | undefined
   /** The W3C `traceparent` of what is going on just now: it is stored with each run that is triggered meanwhile. */
   traceParent?(): string | null
+  /** Labels of this worker, for jobs that want their workers to have some (`placement`). */
+  readonly workerLabels?: Readonly<Record<string, string>> | undefined
   /** Wraps each execution of a job. Calling `next` again runs the job function again, over the steps recorded so far. */
   aroundRun?(run: RunInfo, next: () => Promise<unknown>): Promise<unknown>
   /**

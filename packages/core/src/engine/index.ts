@@ -8,6 +8,7 @@ export {
   type Engine,
   type Heard,
   isWatched,
+  leaseMsOf,
   pauseAfterTrouble,
   recorded,
   reportTrouble,

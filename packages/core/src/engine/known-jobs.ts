@@ -20,6 +20,7 @@ export function addJobs(
     if (!isDefinition(job)) addOnce(declared, added.declared, job)
     else {
       if (job.scope === 'database') capability(storage, 'limits', `Job "${job.name}" with scope 'database'`)
+      if (job.placement !== null) capability(storage, 'cluster', `Job "${job.name}" with a placement`)
       addOnce(jobs, added.jobs, job)
     }
   }

@@ -1,38 +1,50 @@
 import type { Durably } from './api'
-import type { Plugin, Uninstall } from './plugin'
+import type { Plugin, StartedTerm, Uninstall } from './plugin'
 
 type Companion = Required<Pick<Plugin, 'whileStarted'>>
 
 /** What plugins do beside the worker, from `start()` to `stop()`. */
 export class Companions {
   readonly #all: Companion[] = []
-  #started: Durably | null = null
+  #started: { readonly durably: Durably; readonly term: StartedTerm; readonly end: () => void } | null = null
   #endings: Uninstall[] = []
 
   /** One that comes late begins at once. */
   add(plugin: Plugin): void {
     if (plugin.whileStarted === undefined) return
     this.#all.push(plugin as Companion)
-    if (this.#started !== null) this.#endings.push(plugin.whileStarted(this.#started))
+    if (this.#started === null) return
+    const { durably, term } = this.#started
+    this.#endings.push(plugin.whileStarted(durably, term))
   }
 
   start(durably: Durably): void {
     if (this.#started !== null) return
-    this.#started = durably
-    this.#endings = this.#all.map((companion) => companion.whileStarted(durably))
+    let end = () => {}
+    const workerStopped = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    const term: StartedTerm = { workerStopped }
+    this.#started = { durably, term, end }
+    this.#endings = this.#all.map((companion) => companion.whileStarted(durably, term))
   }
 
-  /** The last one first. `onError` hears of those that fail. */
-  async stop(onError: (error: unknown) => void): Promise<void> {
+  /** The last one first. `onError` hears of those that fail. Answers how to tell that the worker has stopped. */
+  stop(onError: (error: unknown) => void): { readonly left: Promise<void>; workerStopped(): void } {
     const endings = this.#endings
+    const started = this.#started
     this.#started = null
     this.#endings = []
-    for (const end of endings.reverse()) {
-      try {
-        await end()
-      } catch (error) {
-        onError(error)
-      }
+    return { left: endAll(endings, onError), workerStopped: () => started?.end() }
+  }
+}
+
+async function endAll(endings: readonly Uninstall[], onError: (error: unknown) => void): Promise<void> {
+  for (const end of [...endings].reverse()) {
+    try {
+      await end()
+    } catch (error) {
+      onError(error)
     }
   }
 }

@@ -48,7 +48,7 @@ import {
   type TriggerItem,
   Waits,
 } from '../client'
-import { createEmitter, defineJob, type JobDeclaration } from '../job'
+import { createEmitter, defineJob, type JobDeclaration, requireLabels } from '../job'
 import { connect, type Parts } from './connect'
 import { Worker } from '../worker'
 import { healthOf } from './health'
@@ -239,9 +239,12 @@ function addPlugin({
   requireUsable(engine.storage, plugin)
   lead.requireFree(plugin)
   const leaseMs = leaseWith(plugin, engine, given)
+  const labels =
+    plugin.workerLabels === undefined ? null : requireLabels(plugin.workerLabels, `Plugin "${plugin.name}"`)
   const uninstall = plugin.install?.(durably)
   onRejection(uninstall, (error) => engine.reportError(error, `install of plugin "${plugin.name}"`))
   engine.plugins.add(plugin)
+  if (labels !== null) engine.admission.labels = { ...engine.admission.labels, ...labels }
   lead.add(plugin)
   engine.options.leaseMs = leaseMs
   return uninstall

@@ -5,6 +5,8 @@ import type { Worker } from '../worker'
 export interface Health {
   readonly workerId: string
   readonly worker: WorkerState
+  /** Runs that it executes at a time. */
+  readonly concurrency: number
   /** Runs in progress here. */
   readonly active: readonly string[]
   /** Jobs of which this instance takes no runs, by `pauseJob()`. */
@@ -16,7 +18,8 @@ export interface Health {
 }
 
 export function healthOf({ options, admission, plugins, trouble }: Engine, worker: Worker): Health {
-  const { workerId } = options
+  const { workerId, concurrency } = options
   const history = plugins.recordsEvents()
-  return { workerId, worker: worker.state, active: worker.activeRuns(), paused: admission.paused(), history, trouble }
+  const [active, paused] = [worker.activeRuns(), admission.paused()]
+  return { workerId, worker: worker.state, concurrency, active, paused, history, trouble }
 }

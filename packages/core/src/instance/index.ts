@@ -2,5 +2,5 @@ export type { AttributedDurably, Durably, Handles, JobRecord, ScopedDurably } fr
 export { createDurably, createInstance, type Instance } from './durably'
 export type { Health } from './health'
 export type { RecoverOptions } from './recover-options'
-export type { Plugin, Uninstall, WorkerSwitch } from './plugin'
+export type { Plugin, StartedTerm, Uninstall, WorkerSwitch } from './plugin'
 export type { RunTriggers } from './run-triggers'

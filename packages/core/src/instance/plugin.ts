@@ -10,12 +10,18 @@ export interface Plugin extends Hooks {
   // biome-ignore lint/suspicious/noConfusingVoidType: most plugins return nothing
   install?(durably: Durably): Uninstall | void
   /** Called by `start()`, for what the plugin does beside the worker; what it returns is called once by `stop()` or `close()`. */
-  whileStarted?(durably: Durably): Uninstall
+  whileStarted?(durably: Durably, term: StartedTerm): Uninstall
   /**
    * Takes `start()` over: from then on the worker runs when the plugin says so. What it returns is called once by
    * `stop()` or `close()`, after the worker has stopped. One plugin of an instance may have it.
    */
   leadWorker?(worker: WorkerSwitch, durably: Durably): Uninstall
+}
+
+/** From `start()` to `stop()`. */
+export interface StartedTerm {
+  /** Resolves when the worker has nothing in hand any more, while `stop()` waits for what `whileStarted` returned. */
+  readonly workerStopped: Promise<void>
 }
 
 /** The worker in the hands of a plugin. Without effect before `durably.start()` and after `durably.stop()`. */
@@ -54,6 +60,7 @@ const PLUGIN: OptionNames<Plugin> = {
   install: true,
   whileStarted: true,
   leadWorker: true,
+  workerLabels: true,
 }
 
 /** A plugin that cannot work is refused when it is used, not when it is needed. */

@@ -93,9 +93,13 @@ export class WorkerLead {
     const term = this.#term
     this.#term = null
     if (term !== null) term.isOver = true
-    const companionsLeft = this.#companions.stop((error) => this.#engine.reportError(error, 'stop'))
-    await this.#worker.stop(options)
-    await companionsLeft
+    const companions = this.#companions.stop((error) => this.#engine.reportError(error, 'stop'))
+    try {
+      await this.#worker.stop(options)
+    } finally {
+      companions.workerStopped()
+    }
+    await companions.left
     if (term === null) return
     term.hasLeft = true
     try {

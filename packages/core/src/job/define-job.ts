@@ -1,5 +1,6 @@
 import type { RateLimit } from '../port'
 import type { JobContext } from './context'
+import { type ContinuationBy, requireContinuation } from './continuation'
 import {
   type AnyOutput,
   DECLARATION_OPTIONS,
@@ -13,6 +14,7 @@ import { type BatchOptions, type DebounceOptions, type Gathering, requireGatheri
 import { type LimitScope, requireJobLimits } from './job-limits'
 import { type MessageWish, type MessageWishes, requireWishes } from './message-wish'
 import { type FailureHandler, requireFailureHandler } from './on-failure'
+import { type JobPlacement, type PlacementBy, requirePlacement } from './placement'
 import { requireRetryPolicy, type RetryPolicy } from './retry'
 import type { StorableSchema } from './storable'
 
@@ -35,6 +37,17 @@ export interface JobOptions<TName extends string, TInput, TPayload>
    * them.
    */
   readonly on?: MessageWishes | undefined
+  /**
+   * `leader`: the leader of a cluster finds a worker for each run, fairly between tenants (`createCluster()`). Where nobody
+   * leads any worker claims them, as the runs of other jobs.
+   */
+  readonly placement?: PlacementBy | undefined
+  /**
+   * What its worker does with a run when it is cut off from the database. `abort`, the default: it ends it before its lease
+   * is over. `confirm`: it goes on for longer, and meanwhile nobody takes the run from it; so a worker that is dead is
+   * noticed as much later.
+   */
+  readonly continuation?: ContinuationBy | undefined
   /** Of messages: one run of the last one, so many milliseconds after it. */
   readonly debounce?: number | DebounceOptions | undefined
   /** Of messages: one run with the list of their payloads, when there are `max` or `within` milliseconds after the first. */
@@ -56,6 +69,9 @@ export interface JobDefinition<TName extends string = string, TInput = unknown, 
   readonly on: readonly MessageWish[]
   readonly gathering: Gathering | null
   readonly onFailure: JobDeclaration | null
+  readonly placement: JobPlacement | null
+  /** Of its runs, at least; 0: as all others. */
+  readonly leaseMs: number
   readonly execute: (ctx: JobContext, payload: unknown) => unknown
 }
 
@@ -84,8 +100,20 @@ export function defineJob(
     on: requireWishes(options.on, what),
     gathering: requireGathering(options, what),
     onFailure: requireFailureHandler(options.onFailure, what),
+    placement: placementOf(options, what),
+    leaseMs: requireContinuation(options.continuation, what),
     execute,
   }
+}
+
+function placementOf(
+  { placement, scope }: Pick<JobOptions<string, unknown, unknown>, 'placement' | 'scope'>,
+  what: string,
+) {
+  if (placement === undefined || scope !== 'database') return requirePlacement(placement, what)
+  throw new InvalidOptionError(
+    `${what}: limits with scope 'database' are kept by claims, and a leader does not claim. Leave out placement or scope.`,
+  )
 }
 
 const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> = {
@@ -94,6 +122,8 @@ const JOB_OPTIONS: OptionNames<AnyOutput<JobOptions<string, unknown, unknown>>> 
   concurrency: true,
   rateLimit: true,
   scope: true,
+  placement: true,
+  continuation: true,
   on: true,
   debounce: true,
   batch: true,

@@ -64,6 +64,10 @@ export interface EventFields {
   'run:progress': OfRun & { readonly progress: Progress }
   /** It was removed, with all that belongs to it, by `deleteRun()`. */
   'run:delete': OfRun
+  /** The leader has found a worker for it. */
+  'run:assign': OfRun & { readonly workerId: string }
+  /** The worker that it was assigned to declined it, or did not start it in time: it waits to be assigned anew. */
+  'run:orphan': OfRun & { readonly because: 'declined' | 'overdue' }
   /** A body is about to run, or a wait begins. */
   'step:start': OfStep
   /** Its result was stored. */
@@ -136,6 +140,8 @@ const EVERY_TYPE: Readonly<Record<EventType, true>> = {
   'run:recover': true,
   'run:progress': true,
   'run:delete': true,
+  'run:assign': true,
+  'run:orphan': true,
   'step:start': true,
   'step:complete': true,
   'step:fail': true,

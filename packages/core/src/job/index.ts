@@ -9,6 +9,7 @@ export type {
   WaitAllOptions,
 } from './children'
 export type { JobContext } from './context'
+export type { ContinuationBy, ContinuationOptions } from './continuation'
 export { declareJob, isDeclaration, type JobDeclaration, type JobDeclarationOptions, namedJob } from './declare-job'
 export { defineJob, type JobDefinition, type JobOptions } from './define-job'
 export {
@@ -37,6 +38,7 @@ export type { BatchOptions, DebounceOptions, Gathering } from './gathering'
 export { type LimitScope, requireScope } from './job-limits'
 export { type FailedRun, failedRun, type FailureHandler, refuseChain } from './on-failure'
 export type { MessageWish, MessageWishes, WishedValue } from './message-wish'
+export { hasLabels, type JobPlacement, type PlacementBy, type PlacementOptions, requireLabels } from './placement'
 export { asPlain, type PlainAttempt, type PlainBody, plainBodyOf } from './plain-job'
 export { RateElsewhere, RateWindow } from './rate-window'
 export {

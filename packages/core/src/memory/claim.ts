@@ -20,13 +20,21 @@ function unpaused({ jobs: { paused }, rules }: Memory, jobs: readonly string[]):
   return jobs.filter((job) => rules.allows('claim', 'paused', () => !paused.has(job)))
 }
 
-function claimOne({ table, clock }: Memory, entry: RunEntry, params: ClaimParams): RunRecord {
+function claimOne(memory: Memory, entry: RunEntry, params: ClaimParams): RunRecord {
+  return memory.table.change(entry, takenBy(memory, entry, params), params.events)
+}
+
+/** A lease begins. */
+export function takenBy(
+  { table, clock }: Memory,
+  entry: RunEntry,
+  { claimToken, workerId, leaseMs }: Pick<ClaimParams, 'claimToken' | 'workerId' | 'leaseMs'>,
+): RunChange {
   const { record } = entry
   const now = clock.now()
-  const { claimToken, workerId, leaseMs } = params
   const leaseUntil = clock.in(leaseMs)
   entry.lease = { token: claimToken, ownerId: workerId, until: leaseUntil }
-  const change: RunChange = {
+  return {
     status: 'running',
     claimToken,
     ownerId: workerId,
@@ -40,7 +48,6 @@ function claimOne({ table, clock }: Memory, entry: RunEntry, params: ClaimParams
     startedAt: record.startedAt ?? now,
     deadlineAt: record.deadlineAt ?? (record.timeoutMs === null ? null : clock.in(record.timeoutMs)),
   }
-  return table.change(entry, change, params.events)
 }
 
 function claimedBefore({ table }: Memory, claimToken: string): RunRecord[] {

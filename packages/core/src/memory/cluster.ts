@@ -1,6 +1,7 @@
 import type { ClusterStorage } from '../port'
 import type { Memory } from './memory'
 import { createInbox } from './inbox'
+import { createPlacement } from './placement'
 import { createSchedules } from './schedules'
 
 /** One look at the clock, then all of it at once. */
@@ -14,7 +15,9 @@ export function createCluster(memory: Memory, { read, write }: Operations): Clus
   return {
     lead: (params) => write(() => leads.take(params, clock)),
     resign: (lead) => write(() => leads.resign(lead, clock)),
+    getLead: (name) => read(() => leads.get(name, clock)),
     schedules: createSchedules(memory, { read, write }),
     inbox: createInbox(memory, { read, write }),
+    placement: createPlacement(memory, { read, write }),
   }
 }

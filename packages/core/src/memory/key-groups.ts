@@ -51,6 +51,12 @@ export class KeyGroups {
     return lowestFree(this.#groups.get(groupName(record))?.taken)
   }
 
+  /** So many more of the run's key may start, by its own limit. */
+  roomFor(record: RunRecord): number {
+    const taken = this.#groups.get(groupName(record))?.taken ?? NO_SLOTS
+    return record.concurrencyLimit - [...taken].filter((slot) => slot < record.concurrencyLimit).length
+  }
+
   take(record: RunRecord, slot: number): void {
     this.#change(record, (group) => group.taken.add(slot))
   }
@@ -91,6 +97,8 @@ export class KeyGroups {
     else this.#groups.set(name, group)
   }
 }
+
+const NO_SLOTS: ReadonlySet<number> = new Set()
 
 function lowestFree(taken: ReadonlySet<number> | undefined): number {
   let slot = 0

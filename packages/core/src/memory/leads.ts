@@ -1,4 +1,4 @@
-import type { Instant, Lead, LeadParams } from '../port'
+import type { Instant, Lead, LeadParams, LeadRecord } from '../port'
 import type { Clock } from './clock'
 
 interface Held extends Lead {
@@ -21,6 +21,17 @@ export class Leads {
 
   resign(lead: Lead, clock: Clock): void {
     if (this.isCurrent(lead)) this.#byName.set(lead.name, { ...lead, until: clock.now() })
+  }
+
+  get(name: string, clock: Clock): LeadRecord | null {
+    const held = this.#byName.get(name)
+    return held === undefined ? null : { ...held, isOver: held.until <= clock.now() }
+  }
+
+  /** Whether somebody has led within so many milliseconds. */
+  wasLed(name: string, withinMs: number, clock: Clock): boolean {
+    const held = this.#byName.get(name)
+    return held !== undefined && held.until > clock.in(-withinMs)
   }
 
   /** Nobody else has taken it since, whether its time is over or not. */

@@ -44,10 +44,7 @@ describe.each([
 })
 
 describe('lifecycle', () => {
-  /** What only a storage for a cluster does. */
-  const OF_A_CLUSTER: readonly TransitionName[] = ['assign', 'start', 'decline', 'orphan']
   const guarded = (Object.keys(LIFECYCLE) as TransitionName[])
-    .filter((transition) => !OF_A_CLUSTER.includes(transition))
     .flatMap((transition) => LIFECYCLE[transition].guards.map((guard: Guard) => ({ transition, guard })))
     // It looks for them among the ended ones only.
     .filter(({ transition, guard }) => transition !== 'purge' || guard !== 'status')

@@ -42,6 +42,7 @@ import { RunTable } from './run-table'
 import { ScheduleTable } from './schedule-table'
 import { createStatistics, HourTable } from './statistics'
 import { getUnread, sendSignal } from './signals'
+import { WorkerTable } from './worker-table'
 
 /** What `createMemoryStorage` takes. */
 export interface MemoryStorageOptions {
@@ -96,7 +97,17 @@ export function createMemoryStorageWith(
   const table = new RunTable({ rules, clock, hints, strays, keepEnded })
   const own = { audit: new Audit(clock), jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
   const inbox = { messages: new MessageTable(), gathered: new GatheredTable(), debounceKeys: new DebounceKeys() }
-  const memory: Memory = { rules, clock, hints, table, strays, hours: new HourTable(), ...own, ...inbox }
+  const memory: Memory = {
+    rules,
+    clock,
+    hints,
+    table,
+    strays,
+    hours: new HourTable(),
+    workers: new WorkerTable(),
+    ...own,
+    ...inbox,
+  }
   return bind(memory)
 }
 

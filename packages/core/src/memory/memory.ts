@@ -12,6 +12,7 @@ import type { Leads } from './leads'
 import type { RunTable } from './run-table'
 import type { ScheduleTable } from './schedule-table'
 import type { Strays } from './archiving'
+import type { WorkerTable } from './worker-table'
 
 /** What every operation of the memory storage works on. */
 export interface Memory {
@@ -21,6 +22,7 @@ export interface Memory {
   readonly hints: Hints
   readonly jobs: JobStates
   readonly leads: Leads
+  readonly workers: WorkerTable
   readonly schedules: ScheduleTable
   readonly messages: MessageTable
   readonly gathered: GatheredTable

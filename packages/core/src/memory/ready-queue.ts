@@ -75,6 +75,12 @@ export class ReadyQueue {
     return record.concurrencyKey === null ? null : (record.concurrencySlot ?? this.#groups.freeSlot(record))
   }
 
+  /** So many runs of its key may start; for one without a key, or with a slot, no number. */
+  roomFor(record: RunRecord): number {
+    const needsSlot = record.concurrencyKey !== null && record.concurrencySlot === null
+    return needsSlot ? this.#groups.roomFor(record) : Number.POSITIVE_INFINITY
+  }
+
   /** The run had another slot before, or none. */
   moveSlot(record: RunRecord, before: number | null): void {
     const { concurrencySlot: after } = record

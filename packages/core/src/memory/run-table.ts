@@ -24,6 +24,8 @@ interface RunTableOptions {
 /** The runs and all that follows from a change to one: queue, counts, slots, events, and the parent that waits. */
 export class RunTable {
   readonly running = new Set<RunEntry>()
+  /** Assigned and orphaned ones. */
+  readonly placed = new Set<RunEntry>()
   readonly counts = new StatusCounter()
   readonly queue: ReadyQueue
   readonly scheduled = new ScheduledRuns()
@@ -143,6 +145,7 @@ export class RunTable {
     this.scheduled.remove(entry)
     this.counts.remove(record)
     this.running.delete(entry)
+    this.placed.delete(entry)
     this.ended.forget(entry)
     if (record.logRef != null) this.#options.strays.add(record.logRef)
     this.#options.hints.noteChanged(record.id)
@@ -154,6 +157,8 @@ export class RunTable {
     this.queue.moveSlot(record, slotBefore)
     if (record.status === 'running') this.running.add(entry)
     else this.running.delete(entry)
+    if (record.status === 'assigned' || record.status === 'orphaned') this.placed.add(entry)
+    else this.placed.delete(entry)
     this.queue.add(entry, this.#options.clock.now())
     if (slotBefore !== null && record.concurrencySlot === null) this.#options.hints.noteDue()
   }
@@ -195,7 +200,7 @@ export class RunTable {
 
   #hint({ id, status, availableAt }: RunRecord): void {
     this.#options.hints.noteChanged(id)
-    if (status === 'pending' && availableAt !== null) this.#options.hints.noteDue()
+    if (status === 'assigned' || (status === 'pending' && availableAt !== null)) this.#options.hints.noteDue()
   }
 }
 

@@ -1,4 +1,5 @@
 import type { InboxStorage } from './inbox-storage'
+import type { Instant } from './records'
 import type { PlacementStorage } from './placement-storage'
 import type { ScheduleStorage } from './schedule-storage'
 
@@ -9,6 +10,13 @@ export interface Lead {
   readonly epoch: number
 }
 
+/** A lead as everybody sees it. */
+export interface LeadRecord extends Lead {
+  readonly until: Instant
+  /** By the clock of the storage. */
+  readonly isOver: boolean
+}
+
 /** Who wants the lead over what, and for how long. */
 export interface LeadParams {
   readonly name: string
@@ -17,15 +25,16 @@ export interface LeadParams {
 }
 
 /**
- * What starts runs beside a trigger: time and messages. One process at a time has the lead over each.
+ * What starts runs beside a trigger: time and messages; and who gets them. One process at a time has the lead over each.
  * That there is a leader is an optimisation; that two of them do no harm is the promise, kept by the guards of what they write.
  */
 export interface ClusterStorage<Trx = unknown> {
   /** Takes or keeps the lead; `null` when somebody else has it. An error is the same as `null`. */
   lead(params: LeadParams): Promise<Lead | null>
   resign(lead: Lead): Promise<void>
+  /** Who has it, or had it last. */
+  getLead(name: string): Promise<LeadRecord | null>
   readonly schedules: ScheduleStorage
   readonly inbox: InboxStorage<Trx>
-  /** Left out by a storage whose runs are claimed only. */
-  readonly placement?: PlacementStorage
+  readonly placement: PlacementStorage
 }

@@ -123,6 +123,40 @@ export function afterRecovery(run: RunRecord, recovery: Recovery, time: WriteTim
   return { ...change, availableAt: delayMs === 0 ? run.createdAt : time.in(delayMs) }
 }
 
+/** A leader has found a worker for it. */
+export function afterAssign(
+  { assignments }: RunRecord,
+  {
+    workerId,
+    leaderEpoch,
+    slot,
+  }: { readonly workerId: string; readonly leaderEpoch: number; readonly slot: number | null },
+  time: WriteTime,
+): RunChange {
+  return {
+    status: 'assigned',
+    assignedWorkerId: workerId,
+    assignedAt: time.in(0),
+    assignments: assignments + 1,
+    leaderEpoch,
+    concurrencySlot: slot,
+    waitingFor: null,
+  }
+}
+
+/** Its worker did not start it, and gives back what it has taken for it. A slot that the run has kept stays. */
+export function afterOrphan({ holdKeyWhileWaiting, startedAt, concurrencySlot }: RunRecord): RunChange {
+  return {
+    status: 'orphaned',
+    concurrencySlot: holdKeyWhileWaiting && startedAt !== null ? concurrencySlot : null,
+  }
+}
+
+/** There is nobody who could assign it again. */
+export function afterFree(): RunChange {
+  return { status: 'pending' }
+}
+
 /** A waiting run that is cancelled. */
 export function afterCancel(run: RunRecord, time: WriteTime): RunChange {
   return { ...cancelled(run, time), ...afterCancelRequest(run, time) }

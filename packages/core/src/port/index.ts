@@ -30,7 +30,7 @@ export {
   type TransactionStorage,
   type WatchStorage,
 } from './capabilities'
-export type { ClusterStorage, Lead, LeadParams } from './cluster-storage'
+export type { ClusterStorage, Lead, LeadParams, LeadRecord } from './cluster-storage'
 export {
   CRASH_BACKOFF,
   crashBackoffMs,
@@ -42,9 +42,12 @@ export {
   SUSPECT_FROM,
 } from './crashes'
 export {
+  afterAssign,
   afterCancel,
   afterCancelRequest,
   afterFailParked,
+  afterFree,
+  afterOrphan,
   afterOutcome,
   afterPark,
   afterRecovery,
@@ -56,12 +59,27 @@ export {
   wokenAt,
   type WriteTime,
 } from './effects'
-export type {
-  AssignedParams,
-  Assignment,
-  PlacementStorage,
-  WorkerBeat,
-  WorkerRecord,
+export {
+  type AssignedParams,
+  type AssignedRun,
+  type AssignedToWorker,
+  type Assignment,
+  type KnownJobBeat,
+  LEADER,
+  LEADERLESS_MS,
+  PATIENCE_WITH_THE_LIVING,
+  REASSIGN_AFTER_MS,
+  type KnownJobRecord,
+  type OrphanParams,
+  type PlacementStorage,
+  type TenantLoad,
+  type TenantPlace,
+  type Waiting,
+  type WaitingQuery,
+  type WaitingRun,
+  type WorkerBeat,
+  type WorkerPresence,
+  type WorkerRecord,
 } from './placement-storage'
 export type {
   DueSchedule,

@@ -25,6 +25,7 @@ export const GUARDS = {
   unneeded: 'the runs that wait for it have ended too',
   announced: 'the name in the archive was announced, and nobody has given it up',
   overdue: 'the assignment is older than it may be',
+  leaderless: 'nobody has led for 30 seconds',
 } as const
 
 /** The name of a guard. */
@@ -87,7 +88,13 @@ export const LIFECYCLE = {
     from: ['assigned'],
     to: ['orphaned'],
     by: 'the leader, or any worker when there is none',
-    guards: ['status', 'version', 'overdue'],
+    guards: ['status', 'overdue', 'leader', 'leaderless'],
+  },
+  free: {
+    from: ['orphaned'],
+    to: ['pending'],
+    by: 'any worker when there is no leader',
+    guards: ['status', 'leaderless'],
   },
   requestCancel: { from: ['running'], to: ['running'], by: 'an operator', guards: ['status'] },
   cancel: { from: ['pending', 'assigned', 'orphaned'], to: ['cancelled'], by: 'an operator', guards: ['status'] },

@@ -69,6 +69,8 @@ const UNTOUCHED: RunRecord = {
   attemptBase: 0,
   crashCount: 0,
   assignments: 0,
+  assignedWorkerId: null,
+  assignedAt: null,
   ownerId: null,
   claimToken: null,
   leaseEpoch: 0,

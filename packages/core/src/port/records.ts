@@ -56,6 +56,9 @@ export interface RunRecord {
   /** Holders lost in a row without progress between them, as far as they count: see `recoveryOf`. */
   readonly crashCount: number
   readonly assignments: number
+  /** Of an assigned run, and who had it last of one that was. */
+  readonly assignedWorkerId?: string | null
+  readonly assignedAt?: Instant | null
   readonly ownerId: string | null
   readonly claimToken: string | null
   readonly leaseEpoch: number

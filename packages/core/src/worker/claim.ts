@@ -1,5 +1,5 @@
 import { type Admitted, ask, type Engine, recorded } from '../engine'
-import { capability, type ClaimParams, type JobLimits, type LimitedClaim, type RunRecord } from '../port'
+import { capability, type ClaimParams, type JobLimits, type LimitedClaim, type RunRecord, type Storage } from '../port'
 
 export interface Claimed {
   readonly runs: readonly RunRecord[]
@@ -69,6 +69,20 @@ export class Claimer {
     )
   }
 
+  /** As a claim, by another call: what it took is found by its token as well. */
+  take(call: (storage: Storage, claimToken: string) => Promise<readonly RunRecord[]>): Promise<Claimed> {
+    return this.#inTurn(async () => {
+      const found = await this.#findUnanswered()
+      if (found.runs.length > 0) return found
+      const sentAt = this.#engine.environment.clock.monotonic()
+      const params = { ...this.#params({ jobs: [], limit: 1 }), holdsSuspect: false }
+      this.#unanswered = { params, sentAt }
+      const runs = await ask(this.#engine, (storage) => call(storage, params.claimToken))
+      this.#unanswered = null
+      return { runs, sentAt, isAll: false, opensInMs: 0 }
+    })
+  }
+
   findUnanswered(): Promise<Claimed> {
     return this.#inTurn(() => this.#findUnanswered())
   }
@@ -88,7 +102,7 @@ export class Claimer {
     return turn
   }
 
-  #params({ jobs, limit }: Admitted): Omit<ClaimParams, 'holdsSuspect'> {
+  #params({ jobs, limit }: Pick<Admitted, 'jobs' | 'limit'>): Omit<ClaimParams, 'holdsSuspect'> {
     const { options, environment } = this.#engine
     return {
       workerId: options.workerId,

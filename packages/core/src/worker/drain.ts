@@ -1,7 +1,8 @@
 import { type Clock, type OptionNames, toInstant } from '../base'
-import { ask, type Engine } from '../engine'
+import { ask, type Engine, reportTrouble } from '../engine'
 import type { NextDue } from '../port'
 import type { Execution } from './execution'
+import { LONGEST_REST_MS } from '../step'
 
 /** When `runUntilIdle` stops although there is more to do. */
 export interface DrainOptions {
@@ -53,8 +54,42 @@ export class Turns {
   }
 }
 
-export function nextDue(engine: Engine, jobs: readonly string[]): Promise<NextDue> {
+function nextDue(engine: Engine, jobs: readonly string[]): Promise<NextDue> {
   return ask(engine, (storage) => storage.nextDue(jobs))
+}
+
+/** A run that has children to look at is due in a moment: what is due leads to it. `null` when none is. */
+export async function restLeftMs(engine: Engine, restedInMs: number | null): Promise<number | null> {
+  if (restedInMs === null) return null
+  const leftMs = Math.max(1, restedInMs)
+  try {
+    const { runInMs } = await nextDue(engine, engine.admission.open())
+    if (runInMs === null || runInMs > LONGEST_REST_MS) return null
+    return Math.max(1, Math.min(runInMs, leftMs))
+  } catch (error) {
+    reportTrouble(engine, error, 'read next due')
+    return leftMs
+  }
+}
+
+interface KnownDue {
+  /** `null` also for what is due now and was not to be had. */
+  readonly dueMs: number | null
+  /** Something will be due; not told without an answer. */
+  readonly expectsLater?: boolean
+}
+
+export async function knownDue(engine: Engine): Promise<KnownDue> {
+  const open = engine.admission.open()
+  try {
+    const { runInMs } = await nextDue(engine, open)
+    // Of jobs that are closed it was not asked.
+    const expectsLater = runInMs !== null || open.length < engine.jobs.size
+    return { dueMs: runInMs === null || runInMs <= 0 ? null : runInMs, expectsLater }
+  } catch (error) {
+    reportTrouble(engine, error, 'read next due')
+    return { dueMs: null }
+  }
 }
 
 interface Drained {

@@ -24,7 +24,7 @@ import {
   type Suspended,
   Suspension,
 } from '../step'
-import { askPatiently, type Engine, isWatched, reportTrouble, type RunInfo } from '../engine'
+import { askPatiently, type Engine, isWatched, leaseMsOf, reportTrouble, type RunInfo } from '../engine'
 import { decodeValue, type InterruptionReason, InvalidOptionError, pause, type StorageError } from '../base'
 import type { LeaseKeeper } from './lease'
 import { conclude, type Conclusion, encodeOutput, type Ending } from './outcome'
@@ -104,9 +104,11 @@ export function startExecution(params: ExecutionParams): Execution {
   }
 
   const lease = leaseOf(run)
+  const leaseMs = () => leaseMsOf(engine, run.jobName)
   const held = leases.hold({
     lease,
     claimedAt,
+    leaseMs,
     onAnswer: noteRenewal,
     onOutOfTouch: () => interruption.interrupt('lease-lost'),
   })
@@ -114,6 +116,7 @@ export function startExecution(params: ExecutionParams): Execution {
     engine,
     line,
     lease,
+    leaseMs,
     onAnswer(answer, sentAt) {
       held.extendedAt(sentAt)
       noteAnswer(answer)

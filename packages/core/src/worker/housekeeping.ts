@@ -1,4 +1,5 @@
 import { ask, type Engine, reportTrouble } from '../engine'
+import type { AssignedRuns } from './assigned'
 import { type Clock, NotMigratedError, SchemaTooNewError } from '../base'
 import type { LeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
@@ -9,6 +10,7 @@ const INSPECT_INTERVAL_MS = 60_000
 export interface HousekeepingParams {
   readonly engine: Engine
   readonly leases: LeaseKeeper
+  readonly assigned: AssignedRuns
   /** Something may be there to claim. */
   readonly onRunnable: () => void
 }
@@ -17,6 +19,7 @@ export interface HousekeepingParams {
 export class Housekeeping {
   readonly #engine: Engine
   readonly #leases: LeaseKeeper
+  readonly #assigned: AssignedRuns
   readonly #onRunnable: () => void
   #rounds: Rounds | null = null
   readonly #reportedJobs = new Set<string>()
@@ -28,9 +31,10 @@ export class Housekeeping {
   #lastBeatAt = 0
   #lastLook = { monotonic: 0, wall: 0 }
 
-  constructor({ engine, leases, onRunnable }: HousekeepingParams) {
+  constructor({ engine, leases, assigned, onRunnable }: HousekeepingParams) {
     this.#engine = engine
     this.#leases = leases
+    this.#assigned = assigned
     this.#onRunnable = onRunnable
   }
 
@@ -111,7 +115,9 @@ export class Housekeeping {
     if (this.#engine.environment.clock.monotonic() < this.#calmFrom) return
     const held = this.#leases.heldRunIds()
     const runs = await recoverRuns({ engine: this.#engine, deadWorkerId: null, isCrash: true, held })
-    if (runs.length > 0) this.#onRunnable()
+    const { admission } = this.#engine
+    const isFreed = admission.hasPlaced() && !admission.isLed && (await this.#assigned.takeBack())
+    if (runs.length > 0 || isFreed) this.#onRunnable()
   }
 
   /** On some systems the monotonic clock stands still while the machine sleeps, and the wall clock does not. */

@@ -9,6 +9,8 @@ import type { Lease, RenewAnswer } from '../port'
 export interface HeldLease {
   readonly lease: Lease
   readonly claimedAt: number
+  /** What it is to be from each renewal on, where that is more than usual. */
+  readonly leaseMs?: () => number
   /** The storage answered that the lease was lost, or that somebody wants the run cancelled. */
   onAnswer(answer: RenewAnswer): void
   /** Not renewed for so long that someone else may own the run by now. */
@@ -31,28 +33,54 @@ export interface LeaseKeeper {
   checkTouch(): void
 }
 
+/** What the storage was last heard to give. */
+interface Granted {
+  /** When it was asked, by the worker's own clock. */
+  readonly at: number
+  readonly leaseMs: number
+}
+
+/** Leases that are renewed for the same time. */
+interface Alike {
+  readonly held: readonly HeldLease[]
+  readonly leaseMs: number
+}
+
+function byLength(all: readonly HeldLease[], lengthOf: (held: HeldLease) => number): readonly Alike[] {
+  const groups = new Map<number, HeldLease[]>()
+  for (const held of all) {
+    const leaseMs = lengthOf(held)
+    const group = groups.get(leaseMs)
+    if (group === undefined) groups.set(leaseMs, [held])
+    else group.push(held)
+  }
+  return [...groups].map(([leaseMs, held]) => ({ held, leaseMs }))
+}
+
 export function createLeaseKeeper(engine: Engine): LeaseKeeper {
   const { clock } = engine.environment
+  const patienceMs = (leaseMs: number) => Math.max(leaseMs - engine.options.heartbeatIntervalMs, leaseMs / 2)
+  const all = new Map<HeldLease, Granted>()
   // Asked each time: a plugin may lengthen the lease after this was made.
-  const patienceMs = () => {
-    const { leaseMs, heartbeatIntervalMs } = engine.options
-    return Math.max(leaseMs - heartbeatIntervalMs, leaseMs / 2)
-  }
-  const all = new Map<HeldLease, number>()
+  const lengthOf = (held: HeldLease) => held.leaseMs?.() ?? engine.options.leaseMs
   let renewing: Promise<boolean> | null = null
   const asked = new Set<string>()
   let isAsking = false
 
   async function renewThese(held: readonly HeldLease[]): Promise<boolean> {
-    if (held.length === 0) return true
+    const answered = await Promise.all(byLength(held, lengthOf).map(renewAlike))
+    return answered.every((isAnswered) => isAnswered)
+  }
+
+  async function renewAlike({ held, leaseMs }: Alike): Promise<boolean> {
     const sentAt = clock.monotonic()
     try {
       const leases = held.map((each) => each.lease)
-      const answers = await ask(engine, (storage) => storage.renew(leases, engine.options.leaseMs))
+      const answers = await ask(engine, (storage) => storage.renew(leases, leaseMs))
       held.forEach((each, index) => {
         const answer = answers[index]
         if (answer === undefined || !all.has(each)) return
-        if (answer.kept) all.set(each, sentAt)
+        if (answer.kept) all.set(each, { at: sentAt, leaseMs })
         each.onAnswer(answer)
       })
       return true
@@ -74,6 +102,11 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
     isAsking = false
   }
 
+  function renewOf(runId: string): void {
+    asked.add(runId)
+    if (!isAsking) void renewAsked()
+  }
+
   function renew(): Promise<boolean> {
     renewing ??= renewThese([...all.keys()]).finally(() => {
       renewing = null
@@ -82,9 +115,12 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
   }
 
   function enter(held: HeldLease, now: number): void {
-    all.set(held, held.claimedAt)
+    const { leaseMs } = engine.options
+    all.set(held, { at: held.claimedAt, leaseMs })
     // The answer to the claim may have come after the lease.
-    if (now - held.claimedAt > patienceMs()) held.onOutOfTouch()
+    if (now - held.claimedAt > patienceMs(leaseMs)) held.onOutOfTouch()
+    // A claim takes runs of many jobs for the same time.
+    else if (lengthOf(held) > leaseMs) renewOf(held.lease.runId)
   }
 
   return {
@@ -95,22 +131,18 @@ export function createLeaseKeeper(engine: Engine): LeaseKeeper {
       return {
         extendedAt(sentAt) {
           const latest = all.get(held)
-          if (latest !== undefined) all.set(held, Math.max(latest, sentAt))
+          if (latest !== undefined) all.set(held, { at: Math.max(latest.at, sentAt), leaseMs: lengthOf(held) })
         },
         drop: () => void all.delete(held),
       }
     },
     heldRunIds: () => [...all.keys()].map((held) => held.lease.runId),
     renew,
-    renewOf(runId) {
-      asked.add(runId)
-      if (!isAsking) void renewAsked()
-    },
+    renewOf,
     renewAfresh: () => (renewing === null ? renew() : renewing.then(renew)),
     checkTouch() {
       const now = clock.monotonic()
-      const allowedMs = patienceMs()
-      for (const [held, extendedAt] of all) if (now - extendedAt > allowedMs) held.onOutOfTouch()
+      for (const [held, { at, leaseMs }] of all) if (now - at >= patienceMs(leaseMs)) held.onOutOfTouch()
     },
   }
 }

@@ -7,13 +7,23 @@ import {
   troubleDelayMs,
   type WorkerState,
 } from '../engine'
+import { AssignedRuns } from './assigned'
 import { Claimer } from './claim'
 import { CommitLine, PlainEnds } from '../commit'
-import { type Budget, DRAIN_OPTIONS, type DrainOptions, type DrainResult, nextDue, nextWakeAt, Turns } from './drain'
+import {
+  type Budget,
+  DRAIN_OPTIONS,
+  type DrainOptions,
+  type DrainResult,
+  knownDue,
+  nextWakeAt,
+  restLeftMs,
+  Turns,
+} from './drain'
 import { refuseBadDuration, refuseUnknownOptions } from '../base'
 import { type Done, type Execution, startExecution } from './execution'
 import { Housekeeping } from './housekeeping'
-import { GRACE_MS, LONGEST_REST_MS, Rests } from '../step'
+import { GRACE_MS, Rests } from '../step'
 import { createLeaseKeeper } from './lease'
 import { PlainExecution } from './plain-execution'
 import { plainBodyOf } from '../job'
@@ -28,6 +38,7 @@ export class Worker {
   readonly #plainEnds: PlainEnds
   readonly #leases
   readonly #claimer: Claimer
+  readonly #assigned: AssignedRuns
   readonly #housekeeping: Housekeeping
   readonly #inHand = new RunsInHand()
   readonly #turns: Turns
@@ -61,7 +72,9 @@ export class Worker {
     this.#turns = new Turns(engine.environment.clock)
     this.#leases = createLeaseKeeper(engine)
     this.#claimer = new Claimer(engine)
-    this.#housekeeping = new Housekeeping({ engine, leases: this.#leases, onRunnable: () => this.wake() })
+    this.#assigned = new AssignedRuns(engine, this.#claimer)
+    const [leases, assigned] = [this.#leases, this.#assigned]
+    this.#housekeeping = new Housekeeping({ engine, leases, assigned, onRunnable: () => this.wake() })
   }
 
   get state(): WorkerState {
@@ -126,6 +139,7 @@ export class Worker {
     this.#state = 'stopping'
     this.#polls = false
     this.#callOffPoll()
+    await this.#assigned.declineAll()
     await this.#giveBackUnanswered()
     this.#housekeeping.end()
     this.#state = 'stopped'
@@ -234,24 +248,9 @@ export class Worker {
     while (!budget.isOver) {
       await this.#fill()
       while (this.#filling !== null) await this.#filling
-      const restMs = this.#inHand.size === 0 ? await this.#restLeftMs() : null
+      const restMs = this.#inHand.size === 0 ? await restLeftMs(this.#engine, this.#rests.leftMs()) : null
       if (this.#inHand.size === 0 && restMs === null) return
       if (!budget.isOver) await this.#turns.next(restMs)
-    }
-  }
-
-  /** A run that has children to look at is due in a moment: what is due leads to it. `null` when none is. */
-  async #restLeftMs(): Promise<number | null> {
-    const restedInMs = this.#rests.leftMs()
-    if (restedInMs === null) return null
-    const leftMs = Math.max(1, restedInMs)
-    try {
-      const { runInMs } = await nextDue(this.#engine, this.#engine.admission.open())
-      if (runInMs === null || runInMs > LONGEST_REST_MS) return null
-      return Math.max(1, Math.min(runInMs, leftMs))
-    } catch (error) {
-      reportTrouble(this.#engine, error, 'read next due')
-      return leftMs
     }
   }
 
@@ -270,8 +269,31 @@ export class Worker {
 
   async #fillSlots(): Promise<void> {
     this.#opensAt = Number.POSITIVE_INFINITY
+    if (this.#engine.admission.hasPlaced() && !(await this.#startAssigned())) return
     for (const line of this.#engine.admission.lines()) if (!(await this.#fillFrom(line))) return
     await this.#planNextPoll()
+  }
+
+  /** What a leader has assigned to this worker comes before what it may claim. Answers whether there was no trouble. */
+  async #startAssigned(): Promise<boolean> {
+    await this.#engine.breathe()
+    if (this.#state !== 'running' || !this.#housekeeping.mayClaim) return true
+    try {
+      const free = Math.max(0, this.#engine.options.concurrency - this.#inHand.size)
+      const { runs, sentAt } = await this.#assigned.start({ free, holdsSuspect: this.#inHand.hasSuspect() })
+      for (const run of runs) this.#begin(run, sentAt)
+      return true
+    } catch (error) {
+      this.#noteTrouble(error)
+      return false
+    }
+  }
+
+  #noteTrouble(error: unknown): void {
+    this.#claimFailures += 1
+    this.#housekeeping.noteOutage()
+    reportTrouble(this.#engine, error, 'claim')
+    this.#pollIn(troubleDelayMs(this.#engine, this.#claimFailures))
   }
 
   /** Answers whether others may be asked for now: there is room left, and no trouble. */
@@ -294,10 +316,7 @@ export class Worker {
         if (line !== null && opensInMs > 0) opensAt = admission.opensIn(line, opensInMs)
         if (isAll) break
       } catch (error) {
-        this.#claimFailures += 1
-        this.#housekeeping.noteOutage()
-        reportTrouble(this.#engine, error, 'claim')
-        this.#pollIn(troubleDelayMs(this.#engine, this.#claimFailures))
+        this.#noteTrouble(error)
         return false
       }
     }
@@ -314,19 +333,10 @@ export class Worker {
     this.#pollIn(Math.min(pollMs, dueMs ?? pollMs, Math.max(0, opensInMs), this.#rests.leftMs() ?? pollMs))
   }
 
-  /** `null` also for what is due now and was not to be had. */
   async #knownDueInMs(): Promise<number | null> {
-    const { admission, jobs } = this.#engine
-    const open = admission.open()
-    try {
-      const { runInMs } = await nextDue(this.#engine, open)
-      // Of jobs that are closed it was not asked.
-      this.#expectsLater = runInMs !== null || open.length < jobs.size
-      return runInMs === null || runInMs <= 0 ? null : runInMs
-    } catch (error) {
-      reportTrouble(this.#engine, error, 'read next due')
-      return null
-    }
+    const { dueMs, expectsLater = this.#expectsLater } = await knownDue(this.#engine)
+    this.#expectsLater = expectsLater
+    return dueMs
   }
 
   #pollIn(ms: number): void {
@@ -376,6 +386,7 @@ export class Worker {
     } catch (error) {
       reportTrouble(this.#engine, error, 'claim')
     }
+    await this.#assigned.declineAll()
     await this.#allDone()
   }
 

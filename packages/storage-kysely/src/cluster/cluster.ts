@@ -6,10 +6,11 @@ import { createFire } from './fire'
 import { createGathered } from './gathered'
 import { createInbox } from './inbox'
 import { createLeads } from './leads'
+import { createPlacement } from './placement'
 import { createSchedules } from './schedules'
 import type { SqlContext, StatementTarget } from '../statement'
 
-interface ClusterParts {
+export interface ClusterParts {
   readonly context: SqlContext
   readonly executor: Executor
   /** Has something written in a transaction of the caller's. */
@@ -27,8 +28,10 @@ export function createCluster<DB>(parts: ClusterParts): ClusterStorage<Transacti
   const fire = createFire(context)
   return {
     inbox: inboxStorage(parts),
+    placement: createPlacement(parts),
     lead: (params) => passed(() => leads.take(executor, params)),
     resign: (lead) => leads.resign(executor, lead),
+    getLead: (name) => leads.get(callers, name),
     schedules: {
       create: async (list) => (list.length === 0 ? [] : passed(() => schedules.create(callers, list))),
       change: (change) => passed(() => schedules.change(callers, change)),

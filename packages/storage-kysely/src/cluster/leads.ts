@@ -1,5 +1,7 @@
-import type { Lead, LeadParams } from '@coji/durably-core/storage'
+import { type Lead, LEADER, LEADERLESS_MS, type LeadParams, type LeadRecord } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
+import type { Reader } from '../read'
+import type { LeadersTable } from '../dialect'
 import { and, type Sql, type SqlContext, type SqlValue, statement, type WriteTarget } from '../statement'
 
 export type LeadName = 'leadName' | 'leaderId' | 'epoch'
@@ -12,6 +14,12 @@ export function leadValues({ name, workerId, epoch }: Lead): Record<LeadName, Sq
 /** Whether nobody else has taken the lead since. */
 export function isLeading({ tables }: SqlContext, p: Parameter): Sql {
   return sql`exists (select 1 from ${tables.leaders} as l where ${isCurrent(p)})`
+}
+
+/** Whether there is a leader for all who place runs, or was one a while ago. */
+export function wasLed({ tables, dialect }: SqlContext): Sql {
+  return sql`exists (select 1 from ${tables.leaders} as l where l.name = ${sql.lit(LEADER)}
+    and l.lead_until > ${dialect.nowPlus(sql.lit(-LEADERLESS_MS))})`
 }
 
 /** Keeps others from taking the lead before this transaction is over. On SQLite there is one writer anyway. */
@@ -38,7 +46,20 @@ export function createLeads(context: SqlContext) {
     context,
     (p) => sql`update ${tables.leaders} as l set lead_until = ${dialect.now} where ${isCurrent(p)}`,
   )
+  const get = statement<'leadName'>(
+    context,
+    (
+      p,
+    ) => sql`select ${dialect.columns('leaders', 'l')}, case when l.lead_until <= ${dialect.now} then 1 else 0 end as is_over
+      from ${tables.leaders} as l where l.name = ${p('leadName')}`,
+  )
   return {
+    async get(reader: Reader, name: string): Promise<LeadRecord | null> {
+      const [row] = await reader.read(get.bind({ leadName: name }))
+      if (row === undefined) return null
+      const { worker_id: workerId, epoch, lead_until: until } = row as unknown as LeadersTable
+      return { name, workerId, epoch: Number(epoch), until, isOver: row['is_over'] === 1 }
+    },
     async take(target: WriteTarget, { name, workerId, ttlMs }: LeadParams): Promise<Lead | null> {
       const [rows = []] = await target.write([take.bind({ leadName: name, leaderId: workerId, ttlMs })])
       const epoch = rows[0]?.['epoch']

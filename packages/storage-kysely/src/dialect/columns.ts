@@ -55,8 +55,6 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     finished_at: 'instant',
     assigned_worker_id: 'text',
     assigned_at: 'instant',
-    continuation_state: 'text',
-    continuation_check_deadline_at: 'instant',
     log_ref: 'text',
   },
   run_labels: {
@@ -221,6 +219,24 @@ export const COLUMNS: { readonly [Name in TableName]: Readonly<Record<keyof Dura
     finished_at: 'instant',
     run_id: 'text',
     token: 'text',
+  },
+  workers: {
+    worker_id: 'text',
+    presence: 'text',
+    capacity: 'integer',
+    placed_jobs: 'json',
+    labels: 'json',
+    code_version: 'text',
+    first_beat_at: 'instant',
+    last_beat_at: 'instant',
+    alive_until: 'instant',
+  },
+  jobs: {
+    name: 'text',
+    version: 'text',
+    code_version: 'text',
+    options: 'json',
+    last_seen_at: 'instant',
   },
   schema_versions: {
     version: 'integer',

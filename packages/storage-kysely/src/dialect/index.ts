@@ -17,6 +17,7 @@ export {
   type DurablyDatabase,
   type GatheredTable,
   type InboxTable,
+  type JobsTable,
   type JobStartsTable,
   type LeadersTable,
   type LogsTable,
@@ -33,4 +34,5 @@ export {
   type TableName,
   tableRefs,
   type TableRefs,
+  type WorkersTable,
 } from './tables'

@@ -1,4 +1,4 @@
-import type { Overlap, RunStatus, StepKind, StepStatus } from '@coji/durably-core/storage'
+import type { Overlap, RunStatus, StepKind, StepStatus, WorkerPresence } from '@coji/durably-core/storage'
 import { type RawBuilder, sql } from 'kysely'
 
 /**
@@ -60,8 +60,6 @@ export interface RunsTable {
   finished_at: string | null
   assigned_worker_id: string | null
   assigned_at: string | null
-  continuation_state: string | null
-  continuation_check_deadline_at: string | null
   log_ref: string | null
 }
 
@@ -266,6 +264,29 @@ export interface StatisticsPlaceTable {
   token: string
 }
 
+/** Workers that have told of themselves. */
+export interface WorkersTable {
+  worker_id: string
+  presence: WorkerPresence
+  capacity: number
+  /** A list of names. */
+  placed_jobs: string
+  labels: string
+  code_version: string | null
+  first_beat_at: string
+  last_beat_at: string
+  alive_until: string
+}
+
+/** Definitions of jobs, by the code that knows them. */
+export interface JobsTable {
+  name: string
+  version: string
+  code_version: string
+  options: string
+  last_seen_at: string
+}
+
 /** Which migrations were applied. */
 export interface SchemaVersionsTable {
   version: number
@@ -294,6 +315,8 @@ export interface DurablyDatabase {
   durably_settings: SettingsTable
   durably_statistics: StatisticsTable
   durably_statistics_place: StatisticsPlaceTable
+  durably_workers: WorkersTable
+  durably_jobs: JobsTable
   durably_schema_versions: SchemaVersionsTable
 }
 
@@ -318,6 +341,8 @@ export interface DurablyTables {
   settings: SettingsTable
   statistics: StatisticsTable
   statistics_place: StatisticsPlaceTable
+  workers: WorkersTable
+  jobs: JobsTable
   schema_versions: SchemaVersionsTable
 }
 
@@ -341,6 +366,8 @@ export const TABLES = [
   'settings',
   'statistics',
   'statistics_place',
+  'workers',
+  'jobs',
   'schema_versions',
 ] as const satisfies readonly TableName[]
 

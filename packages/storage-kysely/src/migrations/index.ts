@@ -9,6 +9,8 @@ import { gathered } from './0008-gathered'
 import { debounce } from './0009-debounce'
 import { archiveAuditSettings } from './0010-archive-audit-settings'
 import { statistics } from './0011-statistics'
+import { cluster } from './0012-cluster'
+import { continuation } from './0013-continuation'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -24,6 +26,8 @@ export const MIGRATIONS: readonly Migration[] = [
   debounce,
   archiveAuditSettings,
   statistics,
+  cluster,
+  continuation,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -77,6 +77,23 @@ export const FENCES = {
   'fire.lead': (isLeading: Sql): Sql => isLeading,
   'fire.version': (version: Sql): Sql => sql`s.version = ${version}`,
 
+  'assign.status': (): Sql => statusIn(['assign']),
+  'assign.version': (version: Sql): Sql => sql`r.version = ${version}`,
+  'assign.lead': (isLeading: Sql): Sql => isLeading,
+  'assign.slot': (slotsTaken: Sql): Sql => sql`(r.concurrency_slot is not null or ${slotsTaken} < r.concurrency_limit)`,
+  'start.status': (): Sql => statusIn(['start']),
+  'start.assignee': (workerId: Sql): Sql => sql`r.assigned_worker_id = ${workerId}`,
+  'start.version': (version: Sql): Sql => sql`r.version = ${version}`,
+  'decline.status': (): Sql => statusIn(['decline']),
+  'decline.assignee': (workerId: Sql): Sql => sql`r.assigned_worker_id = ${workerId}`,
+  'decline.version': (version: Sql): Sql => sql`r.version = ${version}`,
+  'orphan.status': (): Sql => statusIn(['orphan']),
+  'orphan.overdue': (isOverdue: Sql): Sql => isOverdue,
+  'orphan.lead': (isLeading: Sql): Sql => isLeading,
+  'orphan.leaderless': (wasLed: Sql): Sql => sql`not ${wasLed}`,
+  'free.status': (): Sql => statusIn(['free']),
+  'free.leaderless': (wasLed: Sql): Sql => sql`not ${wasLed}`,
+
   'signal.tenant': (tenant: Sql): Sql => sql`(${tenant} is null or r.tenant = ${tenant})`,
   'signal.status': (): Sql => statusIn(['signal']),
 } as const

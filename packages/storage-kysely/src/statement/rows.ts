@@ -67,6 +67,8 @@ export function toRun(raw: Row): RunRecord {
     attemptBase: row.attempt_base,
     crashCount: row.crash_count,
     assignments: row.assignments,
+    assignedWorkerId: row.assigned_worker_id,
+    assignedAt: row.assigned_at,
     ownerId: row.owner_id,
     // The column keeps the last token, by which a commit that is sent again is known.
     claimToken: row.status === 'running' ? row.claim_token : null,

@@ -61,6 +61,12 @@ const PARAMETERS = {
       'jobScope',
       'hours',
       'fromRunId',
+      'assignments',
+      'codeVersion',
+      'options',
+      'places',
+      'placedJobs',
+      'presence',
     ],
   ],
   integer: [
@@ -69,7 +75,7 @@ const PARAMETERS = {
     ...['crashCount', 'wakesSeen', 'wakesWanted', 'eventCount', 'cancelledEventCount', 'seq', 'afterSeq', 'offset'],
     ...['back', 'limit', 'position', 'place', 'isCancelled', 'concurrency', 'maxStarts'],
     ...['fired', 'max', 'missed', 'round', 'wanted'],
-    ...['started', 'completed', 'failed', 'timedOut', 'cancelled'],
+    ...['started', 'completed', 'failed', 'timedOut', 'cancelled', 'capacity', 'isLeaderless', 'perJob'],
   ],
   ms: [
     'afterMs',
@@ -84,6 +90,9 @@ const PARAMETERS = {
     'olderThanMs',
     'waitMs',
     'maxWaitMs',
+    'reassignAfterMs',
+    'livingAfterMs',
+    'silentForMs',
   ],
   instant: [
     'startAt',
@@ -180,6 +189,7 @@ export function and(...conditions: readonly Sql[]): Sql {
 
 export type RunIndex =
   | ('claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished')
+  | ('placing' | 'assigned' | 'orphaned')
   | (
       | 'primary'
       | 'parent'

@@ -156,7 +156,7 @@ function takeStatement(context: SqlContext, isLimited: boolean) {
     const before = [...(isLimited ? [allowed(context, p)] : []), ...candidates(context, p, limit)]
     return sql`with recursive ${list(...before, ...placement(context, limit))},
       claimed as (
-        update ${tables.runs} as r set ${startOfExecution(context, p, sql`placed.slot`)} from placed
+        update ${tables.runs} as r set ${startOfExecution(context, p, { slot: sql`placed.slot` })} from placed
         where r.ctid = placed.ctid and ${context.fences['claim.status'](context.dialect)} returning r.*),
       told as (
         insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)

@@ -103,7 +103,7 @@ function takeStatement(context: SqlContext, conditions: (p: Parameter) => readon
     )
     const first = sql`coalesce(${firstOfFront(context, due)}, ${firstByKey(context, due)})`
     const on = conditions(p)
-    return sql`update ${tables.runs} as r set ${startOfExecution(context, p, freeSlot(context))}
+    return sql`update ${tables.runs} as r set ${startOfExecution(context, p, { slot: freeSlot(context) })}
       where r.id = ${on.length === 0 ? first : sql`case when ${and(...on)} then ${first} end`} returning ${runColumns(context)}`
   })
 }
@@ -122,7 +122,7 @@ function takeManyStatement(context: SqlContext) {
     return sql`with front as materialized (
         select r.id, ${isPlain} as is_plain, row_number() over (order by ${ORDER}) as nth
         from ${runsBy(context, 'claim')} where ${due} order by ${ORDER} limit ${p('limit')})
-      update ${tables.runs} as r set ${startOfExecution(context, p, sql`null`)}
+      update ${tables.runs} as r set ${startOfExecution(context, p, { slot: sql`null` })}
       where r.id in (select f.id from front as f
         where f.nth < (select coalesce(min(o.nth), ${p('limit')} + 1) from front as o where not o.is_plain))
       returning ${runColumns(context)}`
@@ -182,13 +182,13 @@ function isFree(context: SqlContext): Sql {
 }
 
 /** When the last run was created, which is in the future only when the clock was set back since. */
-function lastCreated({ tables, dialect, prefix }: SqlContext): Sql {
+export function lastCreated({ tables, dialect, prefix }: SqlContext): Sql {
   return sql`(select l.created_at from ${tables.runs} as l ${dialect.useIndex(`${prefix}runs_created`)}
     order by l.created_at desc limit 1)`
 }
 
 /** The lowest slot nobody has: 0, or one above a slot in use. */
-function freeSlot({ tables }: SqlContext): Sql {
+export function freeSlot({ tables }: SqlContext): Sql {
   const isTaken = (slot: Sql) => sql`exists (select 1 from ${tables.runs} as a where a.concurrency_slot = ${slot}
     and a.tenant = r.tenant and a.concurrency_key = r.concurrency_key)`
   return sql`case when not ${isTaken(sql`0`)} then 0 else (

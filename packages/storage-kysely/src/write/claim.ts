@@ -47,8 +47,18 @@ export function createClaim(context: SqlContext, { load }: Limits, watchers: Wat
 
 export type TakeName = 'workerId' | 'claimToken' | 'leaseMs' | 'eventCount'
 
-/** What a claim changes on the run `r`. */
-export function startOfExecution({ dialect }: SqlContext, p: (name: TakeName) => Sql, slot: Sql): Sql {
+interface Start {
+  readonly slot: Sql
+  /** Of one that was assigned. */
+  readonly leaderEpoch?: Sql
+}
+
+/** What a claim changes on the run `r`, or the start of one that was assigned. */
+export function startOfExecution(
+  { dialect }: SqlContext,
+  p: (name: TakeName) => Sql,
+  { slot, leaderEpoch = sql`null` }: Start,
+): Sql {
   const deadline = sql`case when r.deadline_at is null and r.timeout_ms is not null
     then ${dialect.nowPlus(sql`r.timeout_ms`)} else r.deadline_at end`
   return list(
@@ -58,7 +68,7 @@ export function startOfExecution({ dialect }: SqlContext, p: (name: TakeName) =>
     sql`claim_token = ${p('claimToken')}`,
     sql`owner_id = ${p('workerId')}`,
     sql`lease_until = ${dialect.nowPlus(p('leaseMs'))}`,
-    sql`leader_epoch = null`,
+    sql`leader_epoch = ${leaderEpoch}`,
     sql`commit_no = 0`,
     sql`concurrency_slot = case when r.concurrency_key is not null then coalesce(r.concurrency_slot, ${slot}) end`,
     sql`waiting_for = null`,

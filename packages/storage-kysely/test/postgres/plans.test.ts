@@ -260,7 +260,7 @@ async function buffersOf(bench: ExplainBench): Promise<number> {
 }
 
 /** As a rule they have few rows or none. */
-const SMALL = /Seq Scan durably_(paused_jobs|leaders|subscriptions|archive_strays|settings)/g
+const SMALL = /Seq Scan durably_(paused_jobs|leaders|subscriptions|archive_strays|settings|workers)/g
 
 const NOTE = { id: 'N', actor: 'ann', action: 'retry' } as const
 
@@ -270,6 +270,8 @@ const audit = `insert into durably_audit (id, at, tenant, actor, action, target_
   from generate_series(1, 20000) as i`
 
 const LEAD = { name: 'schedules', workerId: 'w', epoch: 1 } as const
+const ASSIGNMENT = { runId: `P${'1'.padStart(24, '0')}`, version: 1, workerId: 'worker', events: [EVENT] } as const
+const ASSIGNED = { workerId: 'worker', runs: [ASSIGNMENT], events: [EVENT] } as const
 const SOON = '2999-01-01T00:00:00.000Z'
 const MESSAGE = {
   ...{ id: 'M-new', tenant: '', type: 'x', payload: null, dedupeKey: 'key 7' },
@@ -374,6 +376,15 @@ describe('plans', () => {
     'purge of the audit': (storage) => storage.audit.purge({ olderThanMs: 86_400_000, limit: 100 }),
     'retry by somebody': (storage) =>
       storage.command({ kind: 'retry', runId: held[0]?.id ?? '', events: [], audit: NOTE }),
+    'runs that wait for a place': (storage) =>
+      storage.cluster.placement.waiting({ jobs: ['job'], from: [], tenants: 10, limitEach: 10 }),
+    'runs assigned to a worker': (storage) => storage.cluster.placement.assigned('worker', 10),
+    'assign runs': (storage) => storage.cluster.placement.assign(LEAD, [ASSIGNMENT]),
+    'start runs': (storage) => storage.cluster.placement.start({ ...ASSIGNED, claimToken: 'token', leaseMs: 60_000 }),
+    'look for overdue assignments': (storage) =>
+      storage.cluster.placement.orphan({ lead: null, reassignAfterMs: 0, livingAfterMs: 0, limit: 100, events: [] }),
+    'free orphaned runs': (storage) => storage.cluster.placement.free(100),
+    'what workers hold': (storage) => storage.cluster.placement.getWorkers(),
     cancel: (storage) =>
       storage.command({ kind: 'cancel', runId: held[0]?.id ?? '', events: { cancelled: [EVENT], requested: [EVENT] } }),
   }
@@ -398,6 +409,8 @@ describe('plans', () => {
     durably_steps_pkey: 'keeps an id to one step',
     durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',
+    durably_workers_pkey: 'keeps a worker to one row; the table is read at once',
+    durably_jobs_key: 'keeps a definition to one row; the table is read at once',
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
     durably_archive_strays_pkey: 'keeps a name to one row; the table is read at once',
     durably_settings_pkey: 'keeps a setting to one row; the table is read at once',

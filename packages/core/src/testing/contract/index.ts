@@ -17,6 +17,7 @@ import { NEXT_DUE_CASES } from './next-due'
 import { OUTCOME_CASES } from './outcomes'
 import { PAGE_CASES } from './pages'
 import { PARKED_CASES } from './parked-runs'
+import { ASSIGN_CASES, ORPHAN_CASES, PLACED_START_CASES } from './placement'
 import { PURGE_CASES } from './purge'
 import { READ_CASES } from './reads'
 import { RECOVER_CASES } from './recover'
@@ -34,6 +35,7 @@ import { STEP_CASES } from './steps'
 import { SUSPECT_CASES } from './suspects'
 import { TRANSACTION_CASES } from './transaction'
 import { WATCH_CASES } from './watch'
+import { WAITING_CASES, WORKER_CASES } from './workers'
 export type { ContractCase, ContractGroup, ContractStorage, StorageContractSetup } from './contract-case'
 
 /** All that a storage must do, as cases that any test runner can run. */
@@ -72,6 +74,11 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...STATISTICS_CASES,
   ...LEAD_CASES,
   ...SCHEDULE_CASES,
+  ...WORKER_CASES,
+  ...WAITING_CASES,
+  ...ASSIGN_CASES,
+  ...PLACED_START_CASES,
+  ...ORPHAN_CASES,
   ...INBOX_CASES,
   ...TRANSACTION_CASES,
   ...INBOX_TRANSACTION_CASES,

@@ -10,6 +10,7 @@ import {
   type LimitStorage,
   type LogStorage,
   type NewRun,
+  type PlacementStorage,
   type RecoverParams,
   type RunCommand,
   type RunRecord,
@@ -178,6 +179,10 @@ export class Kit {
 
   get cluster(): ClusterStorage {
     return present(this.storage.cluster, 'cluster')
+  }
+
+  get placement(): PlacementStorage {
+    return this.cluster.placement
   }
 
   get transaction(): TransactionStorage {

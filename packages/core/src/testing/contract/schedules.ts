@@ -75,6 +75,16 @@ export const LEAD_CASES = casesOf('cluster', 'lead', {
     assertEqual(await leadOf(kit, 'w-2'), { name: 'schedules', workerId: 'w-2', epoch: 2 }, 'after a restart')
   },
 
+  'everybody sees who has it, or had it last': async (kit) => {
+    assertEqual(await kit.cluster.getLead('schedules'), null, 'nobody')
+    const lead = await leadOf(kit)
+    const seen = await kit.cluster.getLead('schedules')
+    assertMatches(seen, { ...lead, isOver: false }, 'the leader')
+    assertInstant(seen?.until ?? '', 'until when')
+    await kit.cluster.resign(lead)
+    assertMatches(await kit.cluster.getLead('schedules'), { ...lead, isOver: true }, 'who led')
+  },
+
   'of 16 who ask at once one gets it': async (kit) => {
     const asked = Array.from({ length: 16 }, (_, index) =>
       kit.cluster.lead({ name: 'schedules', workerId: `w-${index}`, ttlMs: FAR_MS }),

@@ -34,4 +34,5 @@ export const NOT_SIMULATED: Readonly<Partial<Record<TransitionName, string>>> = 
   start: 'needs a leader, which one process without a cluster does not have',
   decline: 'needs a leader, which one process without a cluster does not have',
   orphan: 'needs a leader, which one process without a cluster does not have',
+  free: 'needs a leader, which one process without a cluster does not have',
 }

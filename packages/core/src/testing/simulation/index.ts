@@ -35,4 +35,5 @@ export {
   type ScriptWaitFor,
 } from './scripts'
 export { simulate, type SimulateOptions, type SimulationReport } from './simulate'
+export { createStorageWithout, type GuardPlace } from './storage-without'
 export { ENGINE_MUTANTS, type Mutant, STORAGE_MUTANTS } from './storage-mutants'

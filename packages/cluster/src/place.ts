@@ -1,0 +1,74 @@
+import type { Durably } from '@coji/durably-core'
+import type { Lead, PlacementStorage, TenantPlace } from '@coji/durably-core/storage'
+import { choosePlaces, type Place, Turns, withRoom } from './placement'
+
+interface PlacerParams {
+  readonly durably: Durably
+  readonly placement: PlacementStorage
+}
+
+/** What one look at what waits led to. */
+export interface PlaceResult {
+  /** How many runs were assigned. */
+  readonly assigned: number
+  /** None of those that were to be: somebody else leads. */
+  readonly isLost: boolean
+}
+
+/** Tenants that are looked at together, and runs that are assigned together. */
+const TENANTS_AT_ONCE = 64
+const RUNS_AT_ONCE = 200
+
+/** Assigns what waits, as long as there is something that somebody can take. */
+export class Placer {
+  readonly #params: PlacerParams
+  /** Where the last look at the tenants of each job ended: the next one goes on from there. */
+  #from: readonly TenantPlace[] = []
+  readonly #turns = new Turns()
+
+  constructor(params: PlacerParams) {
+    this.#params = params
+  }
+
+  async place(lead: Lead): Promise<PlaceResult> {
+    let assigned = 0
+    for (;;) {
+      const { places, hasMore } = await this.#look()
+      if (places.length > 0) {
+        const made = await this.#assign(lead, places)
+        assigned += made
+        if (made === 0) return { assigned, isLost: true }
+      }
+      if (!hasMore) return { assigned, isLost: false }
+    }
+  }
+
+  async #look(): Promise<{ readonly places: readonly Place[]; readonly hasMore: boolean }> {
+    const { placement } = this.#params
+    const workers = withRoom(await placement.getWorkers())
+    const jobs = [...new Set(workers.flatMap(({ placedJobs }) => placedJobs))]
+    if (jobs.length === 0) return { places: [], hasMore: false }
+    const room = workers.reduce((sum, { capacity, running, assigned }) => sum + capacity - running - assigned, 0)
+    const limitEach = Math.min(room, RUNS_AT_ONCE)
+    const waiting = await placement.waiting({ jobs, from: this.#from, tenants: TENANTS_AT_ONCE, limitEach })
+    this.#from = waiting.upTo
+    const places = choosePlaces(workers, waiting, this.#turns).slice(0, RUNS_AT_ONCE)
+    return { places, hasMore: waiting.upTo.length > 0 || places.length === RUNS_AT_ONCE }
+  }
+
+  async #assign(lead: Lead, places: readonly Place[]): Promise<number> {
+    const { durably, placement } = this.#params
+    const events = places.map(({ run: { runId, jobName }, workerId }) => {
+      return { type: 'run:assign', runId, jobName, workerId } as const
+    })
+    const made = await placement.assign(
+      lead,
+      places.map(({ run: { runId, version }, workerId }, index) => {
+        const event = events[index]
+        return { runId, version, workerId, events: event === undefined ? [] : durably.drafts.recorded(event) }
+      }),
+    )
+    for (const [index, event] of events.entries()) if (made[index] === true) durably.emit(event)
+    return made.filter((isMade) => isMade).length
+  }
+}

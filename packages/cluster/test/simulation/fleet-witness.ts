@@ -1,0 +1,159 @@
+import type { MemoryStorage } from '@coji/durably-core/memory'
+import { LIFECYCLE, type Lead, type RunRecord, type Storage, type TransitionName } from '@coji/durably-core/storage'
+
+/** What was seen to be wrong, at the storage itself. */
+export interface FleetWitness {
+  readonly wrong: string[]
+  /** Ends that were kept, by run. */
+  readonly ends: Map<string, number>
+  /** How often each transition was seen. */
+  readonly seen: Map<TransitionName, number>
+}
+
+const BY_HOLDER = ['complete', 'fail', 'timeOut', 'cancelled', 'retryLater', 'suspend', 'release', 'park'] as const
+
+/** What each method may do to a run. */
+const MAY: Readonly<Record<string, readonly TransitionName[]>> = {
+  enqueue: ['enqueue'],
+  claim: ['claim'],
+  commit: ['commit', 'enqueue', ...BY_HOLDER],
+  renew: ['renew'],
+  recover: ['recover'],
+  command: ['cancel', 'requestCancel'],
+  fire: ['enqueue'],
+  deliver: ['enqueue'],
+  assign: ['assign'],
+  start: ['start'],
+  decline: ['decline'],
+  orphan: ['orphan'],
+  free: ['free'],
+}
+
+type Call = (...args: never[]) => Promise<unknown>
+type Runs = ReadonlyMap<string, RunRecord>
+
+interface Deed {
+  readonly name: string
+  readonly args: readonly unknown[]
+  readonly before: Runs
+  readonly after: Runs
+}
+
+/** Looks at all runs before and after each write: in memory a write is over when its call returns. */
+export function witnessed(storage: MemoryStorage): { readonly storage: MemoryStorage; readonly witness: FleetWitness } {
+  const witness: FleetWitness = { wrong: [], ends: new Map(), seen: new Map() }
+  const leads = new Leads(witness)
+  const look = async (): Promise<Runs> => new Map((await storage.getRuns({})).map((run) => [run.id, run]))
+  const watch = <T extends Call>(name: string, call: T): T =>
+    (async (...args: Parameters<T>) => {
+      const before = look()
+      const answering = call(...args)
+      const after = look()
+      const answer = await answering
+      judge(witness, { name, args, before: await before, after: await after })
+      if (name === 'assign') leads.mustBeNewest(args[0] as unknown as Lead, answer as readonly boolean[])
+      return answer
+    }) as unknown as T
+  const watchAll = <T extends object>(group: T): T =>
+    Object.fromEntries(
+      Object.entries(group).map(([name, value]) => [name, name in MAY ? watch(name, value as Call) : value]),
+    ) as T
+  const { cluster } = storage
+  const own: MemoryStorage['cluster'] = {
+    ...cluster,
+    async lead(params) {
+      const lead = await cluster.lead(params)
+      if (lead !== null) leads.note(lead)
+      return lead
+    },
+    schedules: watchAll(cluster.schedules),
+    inbox: watchAll(cluster.inbox),
+    placement: watchAll(cluster.placement),
+  }
+  return { storage: { ...(watchAll(storage) as MemoryStorage & Storage), cluster: own }, witness }
+}
+
+/** Epochs grow, and belong to one process each. */
+class Leads {
+  readonly #witness: FleetWitness
+  #newest: Lead | null = null
+
+  constructor(witness: FleetWitness) {
+    this.#witness = witness
+  }
+
+  note(lead: Lead): void {
+    const before = this.#newest
+    const isSame = before?.epoch === lead.epoch && before.workerId === lead.workerId
+    if (before !== null && !isSame && lead.epoch <= before.epoch) {
+      this.#witness.wrong.push(`epoch ${lead.epoch} came after ${before.epoch}`)
+    }
+    this.#newest = lead
+  }
+
+  mustBeNewest({ epoch, workerId }: Lead, made: readonly boolean[]): void {
+    const newest = this.#newest
+    if (!made.includes(true) || (newest?.epoch === epoch && newest.workerId === workerId)) return
+    this.#witness.wrong.push(`epoch ${epoch} assigned a run while ${newest?.epoch} led`)
+  }
+}
+
+function judge(witness: FleetWitness, deed: Deed): void {
+  const { name, before, after } = deed
+  for (const [id, now] of after) {
+    const was = before.get(id)
+    if (was?.version === now.version) continue
+    const made = (MAY[name] ?? []).find((transition) => isMade(transition, was, now))
+    if (made === undefined) witness.wrong.push(`${name} brought run ${id} from ${was?.status} to ${now.status}`)
+    else witness.seen.set(made, (witness.seen.get(made) ?? 0) + 1)
+    if (now.finishedAt !== null) witness.ends.set(id, (witness.ends.get(id) ?? 0) + 1)
+    if (was !== undefined) judgeChange(witness, deed, { was, now })
+  }
+  judgeSlots(witness, after)
+}
+
+function isMade(transition: TransitionName, was: RunRecord | undefined, now: RunRecord): boolean {
+  const { from, to } = LIFECYCLE[transition] as { from: readonly string[]; to: readonly string[] }
+  return (was === undefined ? from.length === 0 : from.includes(was.status)) && to.includes(now.status)
+}
+
+interface Change {
+  readonly was: RunRecord
+  readonly now: RunRecord
+}
+
+function judgeChange({ wrong }: FleetWitness, { name, args }: Deed, { was, now }: Change): void {
+  const { id } = now
+  if (was.finishedAt !== null) wrong.push(`${name} changed run ${id} after its end`)
+  if (name === 'assign' || name === 'start' || name === 'decline') {
+    const asked = (name === 'assign' ? args[1] : (args[0] as { readonly runs: unknown }).runs) as readonly Asked[]
+    const version = asked.find(({ runId }) => runId === id)?.version
+    if (version !== was.version) wrong.push(`${name} changed run ${id} of version ${was.version} as ${version}`)
+  }
+  if (name === 'start' && now.ownerId !== was.assignedWorkerId) {
+    wrong.push(`${now.ownerId} started run ${id} of ${was.assignedWorkerId}`)
+  }
+  if (name === 'start' && now.leaderEpoch !== was.leaderEpoch) wrong.push(`start changed the leader epoch of run ${id}`)
+  const mayHaveNewOwner = was.status !== 'running' || name !== 'commit'
+  if (!mayHaveNewOwner && now.status === 'running' && now.claimToken !== was.claimToken) {
+    wrong.push(`a commit changed the owner of run ${id}`)
+  }
+  if (name === 'commit' && was.status === 'running' && was.leaseEpoch !== now.leaseEpoch) {
+    wrong.push(`a commit changed the lease of run ${id}`)
+  }
+}
+
+interface Asked {
+  readonly runId: string
+  readonly version: number
+}
+
+function judgeSlots({ wrong }: FleetWitness, runs: Runs): void {
+  const taken = new Set<string>()
+  for (const { id, concurrencyKey, concurrencySlot, concurrencyLimit, tenant } of runs.values()) {
+    if (concurrencySlot === null) continue
+    const name = `${tenant} ${concurrencyKey} ${concurrencySlot}`
+    if (taken.has(name) || concurrencySlot >= concurrencyLimit) wrong.push(`run ${id} has slot ${name}`)
+    taken.add(name)
+  }
+}

@@ -1,0 +1,38 @@
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+
+/** Runs go to the worker that the leader of a cluster chooses. */
+export interface PlacementOptions {
+  /** The worker must have these labels. */
+  readonly labels: Readonly<Record<string, string>>
+}
+
+/** Who finds a worker for the runs of a job. `leader`: as `PlacementOptions`, without labels. */
+export type PlacementBy = 'leader' | PlacementOptions
+
+/** As a definition has it. */
+export type JobPlacement = PlacementOptions
+
+const OPTIONS: OptionNames<PlacementOptions> = { labels: true }
+
+export function requirePlacement(given: PlacementBy | undefined, what: string): JobPlacement | null {
+  if (given === undefined) return null
+  if (given === 'leader') return { labels: {} }
+  if (typeof given !== 'object' || given === null) {
+    throw new InvalidOptionError(`${what}: placement must be 'leader' or { labels }, not ${String(given)}.`)
+  }
+  refuseUnknownOptions(`${what}: placement`, given, OPTIONS)
+  return { labels: requireLabels(given.labels, `${what}: placement`) }
+}
+
+/** A copy: who gave them may go on changing them. */
+export function requireLabels(labels: unknown, what: string): Readonly<Record<string, string>> {
+  const isRecord = typeof labels === 'object' && labels !== null && !Array.isArray(labels)
+  if (isRecord && Object.values(labels).every((value) => typeof value === 'string')) {
+    return { ...(labels as Readonly<Record<string, string>>) }
+  }
+  throw new InvalidOptionError(`${what}: labels must be an object of texts, such as { gpu: 'yes' }.`)
+}
+
+export function hasLabels(own: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean {
+  return Object.entries(wanted).every(([name, value]) => Object.hasOwn(own, name) && own[name] === value)
+}
