@@ -1,6 +1,6 @@
 import type { StoredEvent } from '@coji/durably'
 import type { Piece } from './contract'
-import { readStepName } from './step-names'
+import { isForSomebody, readStepName } from './step-names'
 
 /** What an event of a run means for the chat: nothing, one thing or several. Knows nothing of the events before. */
 export function piecesOf(event: StoredEvent): readonly Piece[] {
@@ -19,7 +19,7 @@ export function piecesOf(event: StoredEvent): readonly Piece[] {
     case 'run:retry':
       return event.byHand ? [state('queued')] : []
     case 'run:suspend':
-      return event.waitingFor.kind === 'steps' ? [state('waiting')] : []
+      return isForSomebody(event.waitingFor) ? [state('waiting')] : []
     case 'run:recover':
     case 'run:release':
       return [{ type: 'taken-over' }]

@@ -1,3 +1,5 @@
+import type { WaitingFor } from '@coji/durably'
+
 /** What a step of an agent run is about, by its name: the names are how its history is read. */
 export type StepAbout =
   | { readonly kind: 'turn'; readonly turn: number }
@@ -28,4 +30,9 @@ export function readStepName(name: string): StepAbout | null {
   if (asked !== undefined) return { kind: 'ask', call: asked, name, why: why === 'approval' ? why : 'interrupted' }
   const call = TOOL.exec(name)?.[1]
   return call === undefined ? null : { kind: 'tool', call }
+}
+
+/** Whether a run rests until a person decides, and not until it is time to try again. */
+export function isForSomebody(waitingFor: WaitingFor | null): boolean {
+  return waitingFor?.kind === 'steps' && waitingFor.steps.some((name) => readStepName(name)?.kind === 'ask')
 }

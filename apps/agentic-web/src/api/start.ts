@@ -1,0 +1,33 @@
+import { serve } from '@hono/node-server'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { ApiConfig } from '../config'
+import { openDatabase } from '../database/open'
+import { type Log, logRuns } from '../log'
+import { createApp, createServices } from './app'
+
+/** A process of the api, listening. */
+export interface RunningApi {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi> {
+  const database = await openDatabase(config)
+  logRuns(database.durably, log)
+  const services = await createServices(database, config, log)
+  const { fetch } = createApp(services)
+  const server = serve({ fetch, port: config.port, hostname: config.host })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** No new request is taken; streams end without their last word, so that who reads goes on elsewhere. */
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      await database.close()
+      if ('closeIdleConnections' in server) server.closeIdleConnections()
+      await closed
+    },
+  }
+}

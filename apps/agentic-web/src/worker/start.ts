@@ -1,0 +1,73 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { withRetention } from '@coji/durably/plugins'
+import { type AgentParts, defineAgent } from '../agent/agent-job'
+import { createModelChoice } from '../agent/choose-model'
+import { createDemoModel } from '../agent/models/demo'
+import { createOpenAiModel } from '../agent/models/openai'
+import type { WorkerConfig } from '../config'
+import { openDatabase } from '../database/open'
+import { type Log, logRuns } from '../log'
+import { plainTools } from '../tools'
+import type { AnyTool } from '../tools/tool'
+import { lookAfter } from './housekeeping'
+
+/** A process that executes runs. */
+export interface RunningWorker {
+  readonly workerId: string
+  stop(): Promise<void>
+}
+
+const DAY_MS = 86_400_000
+const BEATS_PER_LEASE = 6
+
+/** What tests put in the place of the real parts. */
+export interface WorkerParts {
+  readonly tools?: readonly AnyTool[]
+  readonly modelOf?: AgentParts['modelOf']
+}
+
+export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerParts = {}): Promise<RunningWorker> {
+  const { concurrency, workerId, leaseMs } = config
+  const heartbeatInterval = Math.floor(leaseMs / BEATS_PER_LEASE)
+  const database = await openDatabase(config, { concurrency, workerId, staleThreshold: leaseMs, heartbeatInterval })
+  const { durably, db } = database
+  const tools = [...plainTools(config), ...(await sandboxTools(config)), ...(parts.tools ?? [])]
+  const models = { demo: createDemoModel({ wordMs: config.demoWordMs }), openAiCompatible: createOpenAiModel(config) }
+  const modelOf = parts.modelOf ?? createModelChoice(database, models)
+  durably.register({ agent: defineAgent({ db, tools, modelOf }) })
+  durably.use(withRetention({ olderThan: config.sessionDays * DAY_MS }))
+  logRuns(durably, log)
+  const stopLooking = await lookAfter({ db, tools, config, log })
+  // Who started this process has seen that one die: nobody has to wait for its leases to run out.
+  if (config.deadWorkerId !== undefined) await durably.recover({ workerId: config.deadWorkerId })
+  durably.start()
+  const health = await answerForHealth(config, () => durably.health())
+  return {
+    workerId: durably.health().workerId,
+    /** What is not done in time is given back, and another worker goes on with it at once. */
+    async stop() {
+      stopLooking()
+      await durably.stop({ timeout: config.drainMs })
+      await health?.()
+      await database.close()
+    },
+  }
+}
+
+async function sandboxTools({ sandbox }: WorkerConfig): Promise<readonly AnyTool[]> {
+  if (sandbox === 'off') return []
+  throw new Error('There is no sandbox yet.')
+}
+
+async function answerForHealth({ healthPort }: WorkerConfig, health: () => unknown) {
+  if (healthPort === null) return null
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(health()))
+  }).listen(healthPort)
+  await once(server, 'listening')
+  return async () => {
+    server.close()
+    server.closeAllConnections()
+  }
+}
