@@ -89,7 +89,7 @@ export class Browser {
     const url = this.urls[this.#next++ % this.urls.length] ?? ''
     const headers = new Headers(init.headers)
     if (this.cookies.size > 0) headers.set('cookie', [...this.cookies].map((pair) => pair.join('=')).join('; '))
-    if (!headers.has('origin')) headers.set('origin', this.origin)
+    if (!headers.has('origin') && !headers.has('sec-fetch-site')) headers.set('origin', this.origin)
     const response = await fetch(new URL(path, url), { redirect: 'manual', ...init, headers })
     for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
