@@ -78,6 +78,8 @@ export class Browser {
   readonly cookies = new Map<string, string>()
   urls: readonly string[]
   origin = PUBLIC_URL
+  /** Where it is, as the proxy in front says. */
+  address: string | null = null
   #next = 0
 
   /** Several addresses are asked in turn, as behind a load balancer. */
@@ -90,6 +92,7 @@ export class Browser {
     const headers = new Headers(init.headers)
     if (this.cookies.size > 0) headers.set('cookie', [...this.cookies].map((pair) => pair.join('=')).join('; '))
     if (!headers.has('origin') && !headers.has('sec-fetch-site')) headers.set('origin', this.origin)
+    if (this.address !== null) headers.set('x-forwarded-for', this.address)
     const response = await fetch(new URL(path, url), { redirect: 'manual', ...init, headers })
     for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
