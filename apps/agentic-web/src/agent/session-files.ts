@@ -1,15 +1,12 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { Tables } from '../database/tables'
+import { troubleWithFile, troubleWithPath } from '../files/session-file'
 import type { SessionFiles } from '../tools/tool'
 
 interface Owner {
   readonly session_id: string
   readonly user_id: string
 }
-
-const MOST_BYTES = 4 * 1024 * 1024
-const MOST_FILES = 500
-const LONGEST_PATH = 200
 
 /** Files as one call sees them: what it writes is held back until `stage`. */
 export interface FilesOfCall extends SessionFiles {
@@ -43,9 +40,9 @@ export function openFiles(db: Kysely<Tables>, owner: Owner): FilesOfCall {
     },
     async write(given, bytes) {
       const path = requirePath(given)
-      const all = await sizes()
-      all.set(path, bytes.length)
-      requireRoom(all)
+      const others = [...(await sizes())].map(([path, size]) => ({ path, size }))
+      const trouble = troubleWithFile({ path, size: bytes.length }, others)
+      if (trouble !== null) throw new Error(trouble)
       written.set(path, Buffer.from(bytes))
     },
     async remove(given) {
@@ -55,25 +52,11 @@ export function openFiles(db: Kysely<Tables>, owner: Owner): FilesOfCall {
   }
 }
 
-function requireRoom(sizes: ReadonlyMap<string, number>): void {
-  if (sizes.size > MOST_FILES) throw new Error(`A session has ${MOST_FILES} files at most.`)
-  const bytes = [...sizes.values()].reduce((sum, size) => sum + size, 0)
-  if (bytes > MOST_BYTES) throw new Error(`The files of a session have ${MOST_BYTES} bytes at most.`)
-}
-
 /** A plain relative path, the same on every system. */
 export function requirePath(path: string): string {
-  const parts = path.split('/')
-  const isPlain =
-    path.length <= LONGEST_PATH &&
-    parts.every((part) => part !== '' && part !== '.' && part !== '..') &&
-    isPrintable(path)
-  if (isPlain) return path
-  throw new Error(`"${path.slice(0, LONGEST_PATH)}" is no path of a session: it is relative, plain and without "..".`)
-}
-
-function isPrintable(path: string): boolean {
-  return !/[\p{Cc}\p{Cf}\p{Cs}\\]/u.test(path)
+  const trouble = troubleWithPath(path)
+  if (trouble !== null) throw new Error(`${JSON.stringify(path)} is no path of a session: ${trouble}.`)
+  return path
 }
 
 async function stage(

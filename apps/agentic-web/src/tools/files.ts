@@ -23,7 +23,7 @@ export const readFile = defineTool({
   async execute(given: z.output<typeof readInput>, { files }) {
     const bytes = await files.read(given.path)
     if (bytes === null) throw new Error(`There is no file "${given.path}".`)
-    return { text: new TextDecoder().decode(bytes).slice(0, 100_000) }
+    return { text: textOf(given.path, bytes).slice(0, 100_000) }
   },
 })
 
@@ -42,3 +42,12 @@ export const writeFile = defineTool({
     return { written: bytes.length }
   },
 })
+
+/** A picture as text would only fill the model's memory. */
+function textOf(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new Error(`"${path}" is no text file.`)
+  }
+}

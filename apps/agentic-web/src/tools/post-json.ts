@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { requireAllowed } from './fetch-page'
+import { requireAllowed } from './allowed-hosts'
+import { guardedRequest } from './guarded-request'
 import { type AnyTool, defineTool } from './tool'
 
 const input = z.object({ url: z.url().max(2000), body: z.json() })
@@ -13,15 +14,14 @@ export function createPostJson(allowed: readonly string[]): AnyTool {
     sideEffects: true,
     needsApproval: true,
     async execute({ url, body }: z.output<typeof input>, { signal, idempotencyKey }) {
-      const response = await fetch(requireAllowed(url, allowed), {
+      const response = await guardedRequest(requireAllowed(url, allowed), {
         method: 'POST',
-        redirect: 'error',
         signal,
         headers: { 'content-type': 'application/json', 'idempotency-key': idempotencyKey },
         body: JSON.stringify(body),
       })
-      await response.body?.cancel()
-      return { status: response.status }
+      response.destroy()
+      return { status: response.statusCode }
     },
   })
 }
