@@ -16,6 +16,8 @@ export interface Config {
   readonly databaseConnections: number
   readonly secretKeys: readonly SecretKey[]
   readonly openai: OAuthProvider | null
+  /** Where the token of such an account is sent to, and nowhere else. */
+  readonly openaiOrigin: string
   /** Hosts of models that users may name; a worker asks no other. */
   readonly modelHosts: readonly string[]
 }
@@ -83,6 +85,7 @@ const commonShape = {
   OPENAI_OAUTH_CLIENT_ID: z.string().optional(),
   OPENAI_OAUTH_CLIENT_SECRET: z.string().optional(),
   OPENAI_OAUTH_SCOPE: z.string().default('openid offline_access'),
+  OPENAI_API_ORIGIN: z.url({ protocol: /^https?$/ }).default('https://api.openai.com'),
   MODEL_HOSTS: list.default(['api.openai.com']),
 }
 
@@ -183,6 +186,7 @@ function commonOf(values: Values<z.ZodObject<typeof commonShape>>, troubles: str
     databaseConnections: values.DATABASE_CONNECTIONS,
     secretKeys: keys,
     openai: providerOf('OPENAI_OAUTH', values, troubles),
+    openaiOrigin: new URL(values.OPENAI_API_ORIGIN).origin,
     modelHosts: values.MODEL_HOSTS,
   }
 }

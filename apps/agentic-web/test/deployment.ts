@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createParser } from 'eventsource-parser'
 import { onTestFinished } from 'vitest'
 import { createDatabase } from '../../../test/postgres'
@@ -24,6 +25,8 @@ export const ENV = {
 } satisfies Env
 
 const LONGEST_LOG = 200
+/** Between two tries to reach somebody who is away. */
+const PAUSE_MS = 20
 
 /** The parts of a deployment, in this process: one database, and as many apis and workers as a test wants. */
 export interface Deployment {
@@ -74,6 +77,9 @@ export type Answered = any
 export class Browser {
   readonly cookies = new Map<string, string>()
   urls: readonly string[]
+  origin = PUBLIC_URL
+  /** Where it is, as the proxy in front says. */
+  address: string | null = null
   #next = 0
 
   /** Several addresses are asked in turn, as behind a load balancer. */
@@ -85,7 +91,8 @@ export class Browser {
     const url = this.urls[this.#next++ % this.urls.length] ?? ''
     const headers = new Headers(init.headers)
     if (this.cookies.size > 0) headers.set('cookie', [...this.cookies].map((pair) => pair.join('=')).join('; '))
-    if (!headers.has('origin')) headers.set('origin', PUBLIC_URL)
+    if (!headers.has('origin') && !headers.has('sec-fetch-site')) headers.set('origin', this.origin)
+    if (this.address !== null) headers.set('x-forwarded-for', this.address)
     const response = await fetch(new URL(path, url), { redirect: 'manual', ...init, headers })
     for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
@@ -164,6 +171,7 @@ export class Browser {
         }
       } catch (error) {
         if (!isBroken(error)) throw error
+        await sleep(PAUSE_MS)
       }
     }
   }

@@ -1,5 +1,4 @@
 import { createDurablyHandler } from '@coji/durably-server'
-import { getConnInfo } from '@hono/node-server/conninfo'
 import { Hono, type MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import { agentDeclaration } from '../agent/declaration'
@@ -7,12 +6,15 @@ import type { ApiConfig } from '../config'
 import { demoSignInBodySchema, type Entrance } from '../contract'
 import type { Database } from '../database/open'
 import type { Log } from '../log'
+import { createProvider } from '../oauth/provider'
+import { addressOf } from './address'
 import { approvalRoutes } from './approvals'
 import { readBody } from './body'
 import { chatRoutes } from './chat'
 import { createCookies, DEMO_USERS, Identity } from './identity'
 import { createLimits } from './limits'
 import { notFound, RequestError, toRequestError, toResponse } from './problem'
+import { connectionRoutes, oauthRoutes } from './oauth'
 import { runRoutes, RUNS_PATH } from './runs'
 import type { AppContext, AppEnv, Services } from './services'
 import { sessionRoutes } from './sessions'
@@ -42,7 +44,12 @@ export async function createServices(database: Database, config: ApiConfig, log:
     },
   })
   const limits = await createLimits(database, config)
-  return { ...database, config, agent, runs, identity, cookies, limits, log }
+  const { signIn, openai } = config
+  const providers = {
+    'sign-in': signIn === null ? null : createProvider(signIn, config),
+    connect: openai === null ? null : createProvider(openai, config),
+  }
+  return { ...database, config, agent, runs, identity, cookies, limits, providers, log }
 }
 
 /** All routes. Any number of instances serve them, and it does not matter which one is asked. */
@@ -67,6 +74,7 @@ export function createApp(services: Services): Hono<AppEnv> {
 function publicRoutes(services: Services): Hono<AppEnv> {
   const { runs } = services
   return new Hono<AppEnv>()
+    .route('/', oauthRoutes(services))
     .get('/api/entrance', (context) => context.json(entranceOf(services)))
     .post('/api/auth/demo', (context) => signInAsDemo(services, context))
     .get(`${RUNS_PATH}/link`, (context) => runs(context.req.raw))
@@ -86,6 +94,7 @@ function userRoutes(services: Services): Hono<AppEnv> {
     .route('/runs', runRoutes(services))
     .route('/approvals', approvalRoutes(services))
     .route('/settings', settingsRoutes(services))
+    .route('/', connectionRoutes(services))
     .route('/chat', chatRoutes(services))
     .all('/durably/bulk/*', () => toResponse(notFound('address')))
     .all('/durably/bulk', () => toResponse(notFound('address')))
@@ -140,13 +149,6 @@ async function signInAsDemo({ config, identity, limits }: Services, context: App
   if (user === null) throw notFound('user')
   await identity.signIn(context, user.id)
   return context.json({ user })
-}
-
-/** Where a request comes from: the last address that a proxy of ours has seen. */
-export function addressOf(context: AppContext, { trustedProxies }: Pick<ApiConfig, 'trustedProxies'>): string {
-  const forwarded = (context.req.header('x-forwarded-for') ?? '').split(',').map((part) => part.trim())
-  const told = trustedProxies === 0 ? undefined : forwarded.at(-trustedProxies)
-  return told || (getConnInfo(context).remote.address ?? 'unknown')
 }
 
 async function answerReadiness({ db }: Services, context: AppContext): Promise<Response> {

@@ -1,9 +1,10 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import type { ApiConfig } from '../config'
 import type { User } from '../contract'
 import type { Database } from '../database/open'
+import { hashOf, randomToken } from '../secrets/tokens'
 
 const LOGIN_DAYS = 30
 const DAY_MS = 86_400_000
@@ -15,16 +16,6 @@ export const DEMO_USERS: readonly User[] = [
 ]
 
 const DEMO_ISSUER = 'demo'
-
-/** 256 bits that nobody guesses. */
-export function randomToken(): string {
-  return randomBytes(32).toString('base64url')
-}
-
-/** What is kept of a secret that a browser has: whoever reads the database cannot use it. */
-export function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
-}
 
 /** The cookies of this deployment. `__Host-` is refused by browsers unless it is Secure and of this host alone. */
 export function createCookies({ publicUrl }: Pick<ApiConfig, 'publicUrl'>) {

@@ -6,6 +6,7 @@ import type { ApiConfig } from '../config'
 import type { User } from '../contract'
 import type { Database } from '../database/open'
 import type { Log } from '../log'
+import type { Provider, Purpose } from '../oauth/provider'
 import type { Cookies, Identity } from './identity'
 import type { Limits } from './limits'
 
@@ -20,6 +21,7 @@ export interface Services extends Database {
   readonly identity: Identity
   readonly cookies: Cookies
   readonly limits: Limits
+  readonly providers: Readonly<Record<Purpose, Provider | null>>
   readonly log: Log
 }
 

@@ -10,7 +10,7 @@ type Opened = Pick<Database, 'db' | 'vault'>
 export async function readSettings({ db, vault }: Opened, userId: string) {
   const row = await db.selectFrom('settings').where('user_id', '=', userId).selectAll().executeTakeFirst()
   if (row === undefined) return { settings: PRESET, apiKey: null }
-  const apiKey = row.api_key === null ? null : vault.open(row.api_key, placeOf(userId))
+  const apiKey = row.api_key === null ? null : vault.open(row.api_key, placeOfKey(userId))
   const settings = {
     provider: row.provider,
     base_url: row.base_url,
@@ -23,7 +23,7 @@ export async function readSettings({ db, vault }: Opened, userId: string) {
 
 export async function writeSettings({ db, vault }: Opened, userId: string, body: SettingsBody): Promise<void> {
   const { api_key, ...chosen } = body
-  const sealed = api_key == null ? null : vault.seal(api_key, placeOf(userId))
+  const sealed = api_key == null ? null : vault.seal(api_key, placeOfKey(userId))
   const { settings } = await readSettings({ db, vault }, userId)
   // A key is for the server that it was given for.
   const isKept = api_key === undefined && settings.base_url === chosen.base_url
@@ -36,7 +36,7 @@ export async function writeSettings({ db, vault }: Opened, userId: string, body:
     .execute()
 }
 
-function placeOf(userId: string): Place {
+export function placeOfKey(userId: string): Place {
   return { table: 'settings', column: 'api_key', row: userId }
 }
 

@@ -34,7 +34,7 @@ export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerP
   const { durably, db } = database
   const tools = [...plainTools(config), ...(await sandboxTools(config)), ...(parts.tools ?? [])]
   const models = { demo: createDemoModel({ wordMs: config.demoWordMs }), openAiCompatible: createOpenAiModel(config) }
-  const modelOf = parts.modelOf ?? createModelChoice(database, models)
+  const modelOf = parts.modelOf ?? createModelChoice(database, models, config)
   durably.register({ agent: defineAgent({ db, tools, modelOf }) })
   durably.use(withRetention({ olderThan: config.sessionDays * DAY_MS }))
   logRuns(durably, log)
