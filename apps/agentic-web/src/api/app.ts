@@ -28,10 +28,15 @@ export async function createServices(database: Database, config: ApiConfig, log:
   const cookies = createCookies(config)
   const identity = new Identity(db, cookies)
   const { agent } = durably.register({ agent: agentDeclaration })
-  const whoAsks = new Hono<AppEnv>().all('*', async (context) => {
-    const user = await identity.userOf(context)
-    return user === null ? context.body(null, 401) : context.json(user)
-  })
+  const whoAsks = new Hono<AppEnv>()
+    .all('*', async (context) => {
+      const user = await identity.userOf(context)
+      return user === null ? context.body(null, 401) : context.json(user)
+    })
+    // Who cannot be looked up at the moment is asked to come again, not taken for nobody.
+    .onError((error) => {
+      throw error
+    })
   const runs = createDurablyHandler(durably, {
     basePath: RUNS_PATH,
     origins: [config.publicUrl],
