@@ -1,0 +1,45 @@
+import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
+
+const CLOSE_PX = 80
+
+/** Keeps the end in sight while more comes, unless somebody has scrolled away from it. */
+export function useStickToEnd(): {
+  readonly ref: RefObject<HTMLDivElement | null>
+  readonly isAway: boolean
+  toEnd(): void
+} {
+  const ref = useRef<HTMLDivElement>(null)
+  const isStuck = useRef(true)
+  const [isAway, setIsAway] = useState(false)
+
+  const toEnd = useCallback(() => {
+    isStuck.current = true
+    setIsAway(false)
+    const scroller = ref.current
+    scroller?.scrollTo({ top: scroller.scrollHeight })
+  }, [])
+
+  useEffect(() => {
+    const scroller = ref.current
+    const content = scroller?.firstElementChild
+    if (scroller == null || content == null) return
+    const distance = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight
+    const onScroll = () => {
+      isStuck.current = distance() < CLOSE_PX
+      setIsAway(!isStuck.current)
+    }
+    const onGrow = new ResizeObserver(() => {
+      if (isStuck.current) scroller.scrollTo({ top: scroller.scrollHeight })
+      else setIsAway(distance() >= CLOSE_PX)
+    })
+    onGrow.observe(content)
+    onGrow.observe(scroller)
+    scroller.addEventListener('scroll', onScroll, { passive: true })
+    return () => {
+      onGrow.disconnect()
+      scroller.removeEventListener('scroll', onScroll)
+    }
+  }, [])
+
+  return { ref, isAway, toEnd }
+}

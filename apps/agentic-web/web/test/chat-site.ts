@@ -1,0 +1,95 @@
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright'
+import { expect } from 'vitest'
+import { chromiumOptions } from '../../../../test/chromium'
+import { PATIENCE_MS } from '../../../../test/pace'
+import type { RunningApi } from '../../src/api/start'
+import { deploy } from '../../test/deployment'
+import { startBalancer } from './balancer'
+import { buildPage } from './built-page'
+
+export type ChatSite = Awaited<ReturnType<typeof openSite>>
+
+/** Everything but the browser's tabs: two apis behind a balancer, a worker, the built page. */
+export async function openSite() {
+  const [folder, browser] = await Promise.all([buildPage(), chromium.launch(chromiumOptions())])
+  const balancer = await startBalancer(folder)
+  // Words take a moment, so that an answer can be caught in the middle.
+  const deployment = await deploy({ PUBLIC_URL: balancer.url, DEMO_WORD_MS: '4' })
+  const apis: RunningApi[] = []
+  const startApis = async () => {
+    apis.push(await deployment.startApi(), await deployment.startApi())
+    balancer.targets = apis.map(({ url }) => url)
+  }
+  const stopApis = async () => {
+    balancer.targets = []
+    await Promise.all(apis.splice(0).map((api) => api.stop()))
+  }
+  await startApis()
+  await deployment.startWorker()
+  return {
+    url: balancer.url,
+    startApis,
+    stopApis,
+    withTabs: (use: (tabs: Tabs) => Promise<void>, options: BrowserContextOptions = {}) =>
+      withTabs({ browser, url: balancer.url }, use, options),
+    async close() {
+      await browser.close()
+      await deployment.end()
+      await balancer.close()
+    },
+  }
+}
+
+export interface Tabs {
+  /** A new tab of the same browser. */
+  open(path?: string): Promise<Page>
+  /** What the console says that it should not. */
+  readonly complaints: string[]
+}
+
+interface Opened {
+  readonly browser: Browser
+  readonly url: string
+}
+
+/** A browser of nobody yet. Demands that the console stays empty, but for servers that are away. */
+async function withTabs(
+  { browser, url }: Opened,
+  use: (tabs: Tabs) => Promise<void>,
+  options: BrowserContextOptions,
+): Promise<void> {
+  const context = await browser.newContext(options)
+  context.setDefaultTimeout(PATIENCE_MS)
+  const complaints: string[] = []
+  context.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+  })
+  context.on('weberror', (error) => complaints.push(`uncaught: ${error.error().message}`))
+  try {
+    const open = async (path = '/') => {
+      const page = await context.newPage()
+      await page.goto(url + path)
+      return page
+    }
+    await use({ open, complaints })
+    expect(complaints.filter((text) => !/status of (?:401|50[234])|ERR_(?:INCOMPLETE|CONNECTION)/.test(text))).toEqual(
+      [],
+    )
+  } finally {
+    await context.close()
+  }
+}
+
+export async function signIn(page: Page, name = 'Ada'): Promise<void> {
+  await page.getByRole('button', { name }).click()
+  await page.getByRole('heading', { name: 'New chat' }).waitFor()
+}
+
+export async function say(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text)
+  await page.getByRole('button', { name: 'Send' }).click()
+}
+
+/** The last answer, as it is shown. */
+export const answer = (page: Page) => page.locator('.run').last().locator('.prose')
+export const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
