@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { build as buildWithVite } from 'vite'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 
@@ -36,12 +36,10 @@ export async function buildPrograms(outDir) {
   })
 }
 
-/** The page, where there is one. */
 async function buildPage(outDir) {
   const root = join(HERE, 'web')
-  if (!existsSync(join(root, 'index.html'))) return
-  const { build: buildWithVite } = await import('vite')
-  await buildWithVite({ root, logLevel: 'error', build: { outDir, emptyOutDir: true } })
+  const configFile = join(root, 'vite.config.ts')
+  await buildWithVite({ root, configFile, mode: 'source', logLevel: 'error', build: { outDir, emptyOutDir: true } })
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

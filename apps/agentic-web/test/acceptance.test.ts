@@ -1,9 +1,14 @@
-import { createServer, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { scaled } from '../../../test/scale'
+import { selfSigned } from '../../../test/self-signed'
 import { answerIn, Browser, type Frame, isPiece, piecesIn, type Answered } from './deployment'
+import { CLIENT, startIssuer, wayBack } from './issuer'
 import { type Processes, startProcesses } from './processes'
 
 /** Somebody whom the agent writes to, and who does not answer at once. */
@@ -33,10 +38,10 @@ let origin: string
 
 beforeAll(async () => {
   mailbox = await startMailbox()
-  processes = await startProcesses(
-    { FETCH_HOSTS: mailbox.host },
-    { DEMO_WORD_MS: '5', DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
-  )
+  processes = await startProcesses({
+    given: { FETCH_HOSTS: mailbox.host },
+    own: { DEMO_WORD_MS: '5', DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
+  })
   origin = processes.webUrl.replace('127.0.0.1', 'localhost')
 })
 afterAll(async () => {
@@ -96,7 +101,7 @@ describe('14.2: a worker that dies or is restarted', () => {
       for await (const frame of ada.follow(run)) {
         frames.push(frame)
         const isFirst = frames.filter(({ data }) => data.type === 'step:chunk').length === 1
-        if (isFirst && frame.data.type === 'step:chunk') processes.kill(await holderOf(ada, run), signal)
+        if (isFirst && frame.data.type === 'step:chunk') await processes.kill(await holderOf(ada, run), signal)
       }
       expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
       const pieces = piecesIn(frames)
@@ -113,7 +118,7 @@ describe('14.2: a worker that dies or is restarted', () => {
     const ada = await browser().be('ada')
     const run = await ada.say(await ada.newSession(), 'write 5000 words')
     await ada.until(run, isPiece('text'))
-    for (const name of ['worker-1', 'worker-2']) processes.kill(name)
+    for (const name of ['worker-1', 'worker-2']) await processes.kill(name)
     await ada.post(`/api/runs/${run}/cancel`)
     expect((await ada.ended(run)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
     expect((await ada.get(`/api/runs/${run}`)).body.status).toBe('cancelled')
@@ -129,7 +134,7 @@ describe('14.2: a worker that dies or is restarted', () => {
       ada.post(`/api/approvals/${run}/${encodeURIComponent(name)}`, decision)
     await decide('approval 1.1', { decision: 'approve' })
     await expect.poll(() => mailbox.got.length).toBe(1)
-    for (const name of ['worker-1', 'worker-2']) processes.kill(name)
+    for (const name of ['worker-1', 'worker-2']) await processes.kill(name)
     const asked = await ada.until(
       run,
       (piece): piece is Extract<typeof piece, { type: 'asked' }> =>
@@ -180,7 +185,7 @@ describe('14.3: who reads goes on without a gap', () => {
         if (isKilled || frame.data.type !== 'step:chunk') continue
         isKilled = true
         if (victim === 'the worker') victim = await holderOf(ada, run)
-        processes.kill(victim)
+        await processes.kill(victim)
       }
       expect(isKilled).toBe(true)
       expect(frames.at(-1), victim).toMatchObject({ event: 'done', data: { status: 'completed' } })
@@ -202,7 +207,7 @@ it('14.4: settings, logins and conversations are in no process', async () => {
     reasoning: 'low',
   }
   await ada.send('PUT', '/api/settings', { ...settings, api_key: 'sk-of-ada' })
-  for (const name of ['api-1', 'api-2', 'worker-1', 'worker-2']) processes.kill(name)
+  for (const name of ['api-1', 'api-2', 'worker-1', 'worker-2']) await processes.kill(name)
   await Promise.all(processes.places.map(({ name }) => processes.ready(name)))
   for (const url of processes.apiUrls) {
     ada.urls = [url]
@@ -216,6 +221,46 @@ it('14.4: settings, logins and conversations are in no process', async () => {
     model: 'demo',
     reasoning: 'none',
     api_key: null,
+  })
+})
+
+describe('14.6: in prod', () => {
+  it('the provider sends browsers to the public address, where any instance checks the state in the database', async () => {
+    const origin = 'https://chat.example.com'
+    const tls = selfSigned('localhost')
+    const redirectUris = ['/api/oauth/sign-in/callback', '/api/oauth/openai/callback'].map((path) => `${origin}${path}`)
+    const issuer = await startIssuer({ redirectUris, tls })
+    const folder = await mkdtemp(join(tmpdir(), 'agentic-web-ca-'))
+    await writeFile(join(folder, 'ca.pem'), tls.cert)
+    const client = { ISSUER: issuer.url, CLIENT_ID: CLIENT.id, CLIENT_SECRET: CLIENT.secret }
+    const named = (prefix: string) => Object.entries(client).map(([name, value]) => [`${prefix}_${name}`, value])
+    const prod = await startProcesses({
+      services: ['api'],
+      given: {
+        ...{ PROFILE: 'prod', PUBLIC_URL: origin, DEMO_USERS: '0' },
+        ...{ SECRET_KEYS: `k:${'k'.repeat(32)}`, LINK_SECRET: 'l'.repeat(32) },
+        ...Object.fromEntries([...named('SIGN_IN'), ...named('OPENAI_OAUTH')]),
+      },
+      own: { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') },
+    })
+    onTestFinished(async () => {
+      await Promise.all([prod.end(), issuer.end(), rm(folder, { recursive: true })])
+    })
+
+    const alice = new Browser(...prod.apiUrls)
+    alice.origin = origin
+    for (const purpose of ['sign-in', 'connect'] as const) {
+      const back = await wayBack(alice, purpose, { ca: tls.cert })
+      expect(back.href).toContain(`${origin}/api/oauth/`)
+      const home = await alice.fetch(`${back.pathname}${back.search}`)
+      expect(home.headers.get('location')).toBe(`${origin}/${purpose === 'connect' ? '?connected=1' : ''}`)
+      if (purpose === 'sign-in') expect(home.headers.getSetCookie().join()).toMatch(/__Host-login=.*; Secure/)
+      const again = await alice.fetch(`${back.pathname}${back.search}`)
+      expect(again.headers.get('location')).toBe(`${origin}/?oauth_error=state`)
+    }
+    expect((await alice.get('/api/connection')).body.isConnected).toBe(true)
+    expect((await alice.fetch('/auth/callback')).status).toBe(404)
+    expect((await alice.post('/api/auth/demo', { user_id: 'demo-ada' })).status).toBe(404)
   })
 })
 

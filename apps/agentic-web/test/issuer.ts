@@ -1,6 +1,12 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import { createServer as createSecureServer } from 'node:https'
+import {
+  createServer,
+  type IncomingMessage,
+  request as requestHttp,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createSecureServer, request as requestHttps, type RequestOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type Provider from 'oidc-provider'
 import type { Browser } from './deployment'
@@ -118,32 +124,51 @@ async function agree({ provider, request, response }: Interaction, { account, ag
   return provider.interactionFinished(request, response, { consent: { grantId } }, { mergeWithLastSubmission: true })
 }
 
+interface VisitOptions {
+  /** Who has signed the certificate of the provider. */
+  readonly ca?: string
+  readonly returnTo?: string | undefined
+}
+
 /** Goes through the pages of the provider as a browser would, until it is sent back to `home`. Gives where to. */
-export async function visit(address: string, home: string): Promise<URL> {
+export async function visit(address: string, home: string, { ca }: VisitOptions = {}): Promise<URL> {
   const cookies = new Map<string, string>()
   let url = new URL(address)
-  for (let hop = 0; hop < 12; hop++) {
-    const headers = { cookie: [...cookies].map((pair) => pair.join('=')).join('; ') }
-    const response = await fetch(url, { redirect: 'manual', headers })
-    for (const line of response.headers.getSetCookie()) {
+  for (let hop = 0; hop < MOST_HOPS; hop++) {
+    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ')
+    const { headers, statusCode } = await get(url, { headers: { cookie }, agent: false, ...(ca && { ca }) })
+    for (const line of headers['set-cookie'] ?? []) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       if (value === '') cookies.delete(name)
       else cookies.set(name, value)
     }
-    const location = response.headers.get('location')
-    if (location === null) throw new Error(`${url} gave ${response.status}: ${await response.text()}`)
-    url = new URL(location, url)
+    if (headers.location === undefined) throw new Error(`${url} gave ${statusCode}.`)
+    url = new URL(headers.location, url)
     if (url.origin === home) return url
   }
   throw new Error('The provider never sent the browser back.')
 }
 
+const MOST_HOPS = 12
+
+async function get(url: URL, options: RequestOptions): Promise<IncomingMessage> {
+  const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, options).end()
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  response.resume()
+  return response
+}
+
 /** The way to the provider, through it, and the address it sends the browser back to. */
-export async function wayBack(browser: Browser, purpose: 'sign-in' | 'connect', returnTo?: string): Promise<URL> {
+export async function wayBack(
+  browser: Browser,
+  purpose: 'sign-in' | 'connect',
+  options: VisitOptions = {},
+): Promise<URL> {
+  const { returnTo } = options
   const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`
   const address =
     purpose === 'sign-in'
       ? (await browser.fetch(`/auth/sign-in${query}`)).headers.get('location')
       : (await browser.post('/api/oauth/openai/start', { return_to: returnTo })).body.url
-  return visit(address ?? '', browser.origin)
+  return visit(address ?? '', browser.origin, options)
 }

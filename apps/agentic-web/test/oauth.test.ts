@@ -77,7 +77,7 @@ async function isIn(browser: Browser, purpose: Purpose): Promise<boolean> {
 async function begin(purpose: Purpose, returnTo?: string) {
   const browser = await browserFor(purpose)
   if (purpose === 'connect') await browser.send('DELETE', '/api/connection')
-  return { browser, back: await wayBack(browser, purpose, returnTo) }
+  return { browser, back: await wayBack(browser, purpose, { returnTo }) }
 }
 
 function changed(url: URL, change: (parameters: URLSearchParams) => void): URL {

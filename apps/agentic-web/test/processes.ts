@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
 import { createDatabase } from '../../../test/postgres'
 import { buildPrograms } from '../build.mjs'
 import type { Env } from '../src/config'
@@ -19,20 +20,28 @@ export interface Processes {
   readonly apiUrls: readonly string[]
   readonly lines: readonly string[]
   readonly databaseUrl: string
-  /** Kills the process in that place, without a word; it is started again. Gives its pid. */
-  kill(name: string, signal?: NodeJS.Signals): number
+  /** Ends the process in that place, without a word; it is started again. */
+  kill(name: string, signal?: NodeJS.Signals): Promise<void>
   pidOf(name: string): number | undefined
   ready(name: string): Promise<void>
   end(): Promise<void>
 }
 
-/** `given` is what the shell has set; `own`, what the compose file says nothing of. */
-export async function startProcesses(given: Env = {}, own: Readonly<Record<string, string>> = {}): Promise<Processes> {
+export interface ProcessOptions {
+  /** What the shell has set. */
+  readonly given?: Env
+  /** What the compose file says nothing of. */
+  readonly own?: Readonly<Record<string, string>>
+  /** Those that are started; without it all. */
+  readonly services?: readonly string[]
+}
+
+export async function startProcesses({ given = {}, own = {}, ...options }: ProcessOptions = {}): Promise<Processes> {
   const folder = await mkdtemp(join(tmpdir(), 'agentic-web-test-'))
   const [database, port] = await Promise.all([createDatabase(), freePort(), buildPrograms(join(folder, 'dist'))])
   const services = readCompose(await readFile(COMPOSE, 'utf8'), { WEB_PORT: String(port), ...given })
   const placed = await placeAll(
-    services.filter(({ name }) => name !== 'postgres'),
+    services.filter(({ name }) => (options.services ?? ['api', 'worker', 'web']).includes(name)),
     database.url,
   )
   const places = placed.map((place): Place => ({ ...place, env: { ...place.env, ...own } }))
@@ -51,11 +60,10 @@ export async function startProcesses(given: Env = {}, own: Readonly<Record<strin
     apiUrls: places.filter(({ service }) => service.name === 'api').map((place) => `http://127.0.0.1:${place.port}`),
     lines,
     databaseUrl: database.url,
-    kill(name, signal = 'SIGKILL') {
-      const pid = supervisor.pidOf(name)
-      if (pid === undefined) throw new Error(`${name} is no process.`)
-      process.kill(pid, signal)
-      return pid
+    async kill(name, signal = 'SIGKILL') {
+      // One that was ended before is on its way back.
+      await expect.poll(() => supervisor.pidOf(name)).toBeDefined()
+      process.kill(supervisor.pidOf(name) ?? 0, signal)
     },
     pidOf: (name) => supervisor.pidOf(name),
     ready: (name) => supervisor.ready(find(name)),

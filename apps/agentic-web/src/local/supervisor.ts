@@ -33,7 +33,7 @@ export class Supervisor {
     const [, ...args] = service.command
     const child = spawn(process.execPath, args, {
       cwd: folder,
-      env: { PATH: process.env['PATH'] ?? '', ...given('SANDBOX_USER'), HOST: '127.0.0.1', ...env, ...worker },
+      env: { ...given('PATH'), ...given('NODE_EXTRA_CA_CERTS'), HOST: '127.0.0.1', ...env, ...worker },
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C is for the supervisor, which ends the others in order.
       detached: true,
@@ -41,12 +41,14 @@ export class Supervisor {
     this.#children.set(name, child)
     for (const stream of [child.stdout, child.stderr]) eachLine(stream, (line) => onLine(name, line))
     child.once('exit', (code, signal) => {
+      this.#children.delete(name)
       if (this.#isEnding) return
       onLine(name, JSON.stringify({ level: 'warn', message: `ended (${signal ?? code}) and is started again` }))
       setTimeout(() => this.#isEnding || this.start(place, workerId), RESTART_AFTER_MS)
     })
   }
 
+  /** None while it is on its way back. */
   pidOf(name: string): number | undefined {
     return this.#children.get(name)?.pid
   }
@@ -64,7 +66,7 @@ export class Supervisor {
 
   async end(): Promise<void> {
     this.#isEnding = true
-    const living = [...this.#children.values()].filter(({ exitCode, signalCode }) => (exitCode ?? signalCode) === null)
+    const living = [...this.#children.values()]
     const ended = living.map((child) => once(child, 'exit'))
     for (const child of living) child.kill('SIGTERM')
     await Promise.all(ended)

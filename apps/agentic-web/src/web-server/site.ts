@@ -20,10 +20,11 @@ const TYPES: Readonly<Record<string, string>> = {
 /** What a model says may hold pictures and links of other sites, by which it could tell them what it has read. */
 const HEADERS = {
   'content-security-policy': [
-    "default-src 'self'",
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
     "img-src 'self' data:",
-    "style-src 'self' 'unsafe-inline'",
-    "object-src 'none'",
+    "connect-src 'self'",
     "frame-ancestors 'none'",
     "base-uri 'none'",
     "form-action 'self'",

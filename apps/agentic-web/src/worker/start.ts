@@ -8,6 +8,7 @@ import { createOpenAiModel } from '../agent/models/openai'
 import type { WorkerConfig } from '../config'
 import { openDatabase } from '../database/open'
 import { type Log, logRuns } from '../log'
+import { createSandboxTools } from '../sandbox'
 import { plainTools } from '../tools'
 import type { AnyTool } from '../tools/tool'
 import { lookAfter } from './housekeeping'
@@ -55,9 +56,9 @@ export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerP
   }
 }
 
+/** Where a machine cannot isolate them there is no worker, rather than one without isolation. */
 async function sandboxTools({ sandbox }: WorkerConfig): Promise<readonly AnyTool[]> {
-  if (sandbox === 'off') return []
-  throw new Error('There is no sandbox yet.')
+  return sandbox === 'off' ? [] : createSandboxTools()
 }
 
 async function answerForHealth({ healthPort }: WorkerConfig, health: () => unknown) {
