@@ -42,12 +42,12 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
     site.withTabs(async ({ open }) => {
       const page = await open(start)
       await signIn(page)
-      await say(page, 'write 500 words')
+      await say(page, 'write 300 words')
       await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await page.reload()
       // What is shown first is no less than what was there.
       expect((await textOf(answer(page))).startsWith(words(20))).toBe(true)
-      await expect.poll(() => textOf(answer(page))).toBe(words(500))
+      await expect.poll(() => textOf(answer(page))).toBe(words(300))
       await button(page, 'Stop').waitFor({ state: 'detached' })
     }))
 
@@ -55,13 +55,13 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
     site.withTabs(async ({ open, complaints }) => {
       const page = await open(start)
       await signIn(page)
-      await say(page, 'write 900 words')
+      await say(page, 'write 600 words')
       await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await page.evaluate(watchShrinking)
       await site.stopApis()
       expect((await textOf(answer(page))).startsWith(words(20))).toBe(true)
       await site.startApis()
-      await expect.poll(() => textOf(answer(page))).toBe(words(900))
+      await expect.poll(() => textOf(answer(page))).toBe(words(600))
       expect(await page.evaluate(() => Reflect.get(window, 'shrunk'))).toBe(false)
       // What was being answered when its server went away.
       expect(complaints.splice(0).filter((text) => !text.includes('status of 500'))).toEqual([])
