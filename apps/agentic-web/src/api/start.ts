@@ -5,6 +5,7 @@ import type { ApiConfig } from '../config'
 import { openDatabase } from '../database/open'
 import { type Log, logRuns } from '../log'
 import { createApp, createServices } from './app'
+import { InHand } from './in-hand'
 
 /** A process of the api, listening. */
 export interface RunningApi {
@@ -16,7 +17,8 @@ export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi>
   const database = await openDatabase(config)
   logRuns(database.durably, log)
   const services = await createServices(database, config, log)
-  const { fetch } = createApp(services)
+  const inHand = new InHand()
+  const fetch = inHand.track(createApp(services).fetch)
   const server = serve({ fetch, port: config.port, hostname: config.host })
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -25,6 +27,7 @@ export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi>
     /** No new request is taken; streams end without their last word, so that who reads goes on elsewhere. */
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      await inHand.drain()
       await database.close()
       if ('closeIdleConnections' in server) server.closeIdleConnections()
       await closed
