@@ -50,7 +50,21 @@ export async function readConversation(
     .orderBy('position')
     .select('content')
     .execute()
-  return answered(rows.map(({ content }) => content))
+  return answered(recent(rows.map(({ content }) => content)))
+}
+
+/** So much of a long conversation is told, its end, beginning with what the user said. */
+const LONGEST_TOLD = 400_000
+
+export function recent(messages: readonly MessageContent[]): readonly MessageContent[] {
+  let from = messages.length
+  let length = 0
+  for (let index = messages.length - 1; index >= 0; index--) {
+    length += JSON.stringify(messages[index]).length
+    if (length > LONGEST_TOLD && from < messages.length) break
+    if (messages[index]?.role === 'user') from = index
+  }
+  return messages.slice(from)
 }
 
 const UNKNOWN = 'Nobody knows whether this was carried out: the run was stopped before.'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from 'hono'
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
+import { deleteCookie, setCookie } from 'hono/cookie'
+import { parse } from 'hono/utils/cookie'
 import type { ApiConfig } from '../config'
 import type { User } from '../contract'
 import type { Database } from '../database/open'
@@ -23,7 +24,9 @@ export function createCookies({ publicUrl }: Pick<ApiConfig, 'publicUrl'>) {
   const nameOf = (name: string) => (isSecure ? `__Host-${name}` : name)
   const attributes = { path: '/', httpOnly: true, sameSite: 'Lax', secure: isSecure } as const
   return {
-    read: (context: Context, name: string) => getCookie(context, nameOf(name)) ?? null,
+    read({ headers }: Request, name: string): string | null {
+      return parse(headers.get('cookie') ?? '', nameOf(name))[nameOf(name)] ?? null
+    },
     write(context: Context, name: string, { value, maxAgeMs }: { readonly value: string; readonly maxAgeMs: number }) {
       setCookie(context, nameOf(name), value, { ...attributes, maxAge: Math.floor(maxAgeMs / 1000) })
     },
@@ -45,8 +48,8 @@ export class Identity {
     this.#cookies = cookies
   }
 
-  async userOf(context: Context): Promise<User | null> {
-    const token = this.#cookies.read(context, LOGIN)
+  async userOf(request: Request): Promise<User | null> {
+    const token = this.#cookies.read(request, LOGIN)
     if (token === null) return null
     const found = await this.#db
       .selectFrom('logins')
@@ -76,7 +79,7 @@ export class Identity {
   }
 
   async #forget(context: Context): Promise<void> {
-    const token = this.#cookies.read(context, LOGIN)
+    const token = this.#cookies.read(context.req.raw, LOGIN)
     if (token !== null) await this.#db.deleteFrom('logins').where('token_hash', '=', hashOf(token)).execute()
   }
 

@@ -69,7 +69,7 @@ async function begin(
   const provider = providerFor(services, purpose)
   await limits.signIn(addressOf(context, config))
   // Two tabs of one browser may be on their way at the same time.
-  const browserToken = cookies.read(context, VISIT_COOKIE) ?? randomToken()
+  const browserToken = cookies.read(context.req.raw, VISIT_COOKIE) ?? randomToken()
   const url = await beginVisit(services, {
     ...{ provider, purpose, browserToken, userId },
     redirectUri: `${config.publicUrl}${callbackPath(config, purpose)}`,
@@ -91,7 +91,7 @@ async function comeBack(services: Services, context: AppContext, purpose: Purpos
   const redirectUri = `${config.publicUrl}${callbackPath(config, purpose)}`
   const parameters = new URL(context.req.url).searchParams
   const state = onlyOne(parameters, 'state')
-  const browserToken = cookies.read(context, VISIT_COOKIE)
+  const browserToken = cookies.read(context.req.raw, VISIT_COOKIE)
   const known = state !== null && browserToken !== null && !hasTwice(parameters)
   const visit = known ? await takeVisit(services, { state, provider, purpose, redirectUri, browserToken }) : null
   if (state === null || visit === null) return lead(services, context, { path: '/', failure: 'state' })
@@ -143,7 +143,7 @@ async function accept(
     return null
   }
   // Somebody else may have signed in meanwhile, in the same browser.
-  const user = await identity.userOf(context)
+  const user = await identity.userOf(context.req.raw)
   if (user === null || user.id !== visit.userId) return 'account'
   await keepConnection(services, { userId: user.id, issuer, grant })
   return null

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { isEnded } from '@coji/durably'
+import { isEnded, type Run } from '@coji/durably'
 import { Hono } from 'hono'
 import { AGENT_JOB } from '../agent/declaration'
 import {
@@ -18,7 +18,7 @@ import { readBody, readQuery } from './body'
 import { invalid, notFound, RequestError } from './problem'
 import type { AppContext, AppEnv, Services } from './services'
 import { z } from 'zod'
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 
 const NEW_TITLE = 'New chat'
 
@@ -69,33 +69,49 @@ function toSession(row: SessionRow, run: Parameters<typeof stateOf>[0]): Session
 /** Where a page of sessions goes on: behind this one. */
 const cursorSchema = z.tuple([z.iso.datetime(), z.string()])
 
-async function listSessions({ db, durably }: Services, context: AppContext): Promise<SessionList> {
+async function listSessions({ db }: Services, context: AppContext): Promise<SessionList> {
   const { cursor, limit } = readQuery(context, sessionListQuerySchema)
   const { id: userId } = context.var.user
   let query = db
     .selectFrom('sessions')
+    .leftJoin('durably_runs as run', (join) =>
+      join.onRef('run.id', '=', 'sessions.last_run_id').onRef('run.tenant', '=', 'sessions.user_id'),
+    )
     .where('user_id', '=', userId)
-    .orderBy('updated_at', 'desc')
+    .orderBy('sessions.updated_at', 'desc')
     .orderBy('session_id', 'desc')
     .limit(limit + 1)
-    .selectAll()
+    .select(['session_id', 'title', 'sessions.created_at', 'sessions.updated_at'])
+    .select(['run.status', sql<string | null>`run.started_at`.as('startedAt')])
+    .select(sql<string | null>`run.waiting_for::text`.as('waitingFor'))
   if (cursor !== undefined) {
     const [updatedAt, sessionId] = readCursor(cursor)
     const after = new Date(updatedAt)
     query = query.where(({ eb, and, or }) =>
-      or([eb('updated_at', '<', after), and([eb('updated_at', '=', after), eb('session_id', '<', sessionId)])]),
+      or([
+        eb('sessions.updated_at', '<', after),
+        and([eb('sessions.updated_at', '=', after), eb('session_id', '<', sessionId)]),
+      ]),
     )
   }
   const rows = await query.execute()
   const shown = rows.slice(0, limit)
-  const mine = durably.scoped({ tenant: userId })
-  const runs = await Promise.all(shown.map(({ last_run_id: id }) => (id === null ? null : mine.getRun(id))))
   const last = shown.at(-1)
   const next = rows.length <= limit || last === undefined ? null : [last.updated_at.toISOString(), last.session_id]
   return {
-    sessions: shown.map((row, index) => toSession(row, runs[index] ?? null)),
+    sessions: shown.map((row) => toSession(row, lastRunOf(row))),
     next: next === null ? null : Buffer.from(JSON.stringify(next)).toString('base64url'),
   }
+}
+
+interface LastRun {
+  readonly status: Run['status'] | null
+  readonly startedAt: string | null
+  readonly waitingFor: string | null
+}
+
+function lastRunOf({ status, startedAt, waitingFor }: LastRun): Parameters<typeof stateOf>[0] {
+  return status === null ? null : { status, startedAt, waitingFor: waitingFor === null ? null : JSON.parse(waitingFor) }
 }
 
 function readCursor(cursor: string): readonly [string, string] {

@@ -126,6 +126,19 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
 })
 
 describe('the page', () => {
+  it('says that an answer began again when its worker went away, and shows it whole', () =>
+    site.withTabs(async ({ open }) => {
+      const page = await open()
+      await signIn(page)
+      await say(page, 'write 400 words')
+      await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
+      await site.changeWorker()
+      await page.getByText('the model was asked again').waitFor()
+      await expect.poll(() => textOf(answer(page))).toBe(words(400))
+      await page.reload()
+      await expect.poll(() => textOf(answer(page))).toBe(words(400))
+    }))
+
   it('shows what a model wrote as text: it fetches nothing, runs nothing, and no link of it runs anything', () =>
     site.withTabs(async ({ open, complaints }) => {
       const page = await open()
