@@ -29,9 +29,9 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
       const tool = page.locator('.tool-call')
       await expect.poll(() => tool.locator('.tool-state').textContent()).toBe('done')
       await expect.poll(() => textOf(answer(page).last())).toContain('calculator says: {"value":20}')
-      expect(await page.getByText('"expression"').isVisible()).toBe(false)
+      expect(await tool.getByText('expression', { exact: true }).isVisible()).toBe(false)
       await tool.locator('summary').click()
-      expect(await page.getByText('"expression"').isVisible()).toBe(true)
+      expect(await tool.getByText('expression', { exact: true }).isVisible()).toBe(true)
       await page.getByRole('link', { name: 'What is (2 + 3) * 4 ?' }).first().waitFor()
       expect(sent.filter((line) => line.startsWith('POST /api/')).at(-1)).toMatch(
         contract === 'runs' ? /^POST \/api\/runs$/ : /^POST \/api\/chat\/[\w-]+$/,
@@ -89,7 +89,11 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
       await signIn(page)
       await say(page, 'note: buy milk')
       const form = page.getByRole('form', { name: 'Decide about write_file' })
+      expect(await form.getByRole('textbox', { name: 'text' }).inputValue()).toBe('buy milk\n')
+      await form.getByRole('textbox', { name: 'path' }).fill('list.md')
+      await form.getByRole('button', { name: 'Edit as JSON' }).click()
       const field = form.getByRole('textbox', { name: 'Arguments' })
+      expect(JSON.parse(await field.inputValue())).toEqual({ path: 'list.md', text: 'buy milk\n' })
       await field.fill('{ "path": ')
       await form.getByRole('button', { name: 'Approve' }).click()
       await form.getByText('This is no JSON').waitFor()
