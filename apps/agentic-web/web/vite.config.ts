@@ -29,20 +29,15 @@ function withPolicy(): Plugin {
 
 const api = env['API_URL'] ?? 'http://localhost:8080'
 
-/** Tests take the packages of the workspace as they are written, with `--mode source`; a build takes what they were built to. */
-export default defineConfig(({ command, mode }) => ({
+/** The packages of the workspace are taken as they are written: this application is built without them being built. */
+export default defineConfig({
   root: import.meta.dirname,
   base: '/',
   plugins: [react(), withPolicy()],
   resolve: {
-    conditions: [
-      ...(command === 'serve' || mode === 'source' ? ['@coji/durably-source'] : []),
-      'module',
-      'browser',
-      'development|production',
-    ],
+    conditions: ['@coji/durably-source', 'module', 'browser', 'development|production'],
     dedupe: ['react', 'react-dom'],
   },
   server: { proxy: { '/api': api, '/auth': api } },
-  build: { outDir: '../dist-web', emptyOutDir: true, target: 'es2022', modulePreload: false, assetsInlineLimit: 0 },
-}))
+  build: { outDir: '../dist/web', target: 'es2022', modulePreload: false, assetsInlineLimit: 0 },
+})

@@ -13,6 +13,8 @@ export interface RunningApi {
   stop(): Promise<void>
 }
 
+const LAST_WORDS_MS = 500
+
 export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi> {
   const database = await openDatabase(config)
   logRuns(database.durably, log)
@@ -29,8 +31,12 @@ export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi>
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       await inHand.drain()
       await database.close()
-      if ('closeIdleConnections' in server) server.closeIdleConnections()
+      if (!('closeIdleConnections' in server)) return closed
+      server.closeIdleConnections()
+      // Browsers keep their connections: what was to be said on them has been said by then.
+      const timer = setTimeout(() => server.closeAllConnections(), LAST_WORDS_MS)
       await closed
+      clearTimeout(timer)
     },
   }
 }

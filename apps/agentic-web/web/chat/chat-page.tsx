@@ -50,7 +50,8 @@ function Conversation({ session, isCutOff }: ConversationProps) {
         <FilesMenu key={session.session_id} session={session} />
         <SessionActions session={session} />
       </PageHead>
-      <div className="transcript" ref={ref}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be within reach of the keyboard */}
+      <section className="transcript" ref={ref} tabIndex={0} aria-label="Conversation">
         <div className="transcript-inner">
           <Runs session={session} />
           {pending.map((message) => (
@@ -60,7 +61,7 @@ function Conversation({ session, isCutOff }: ConversationProps) {
             <EmptyState title="Nothing was said here yet" text="Write the first message below." />
           )}
         </div>
-      </div>
+      </section>
       <div className="chat-foot">
         {isAway && (
           <button type="button" className="to-end" onClick={toEnd}>

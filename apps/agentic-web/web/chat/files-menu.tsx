@@ -20,8 +20,8 @@ export function FilesMenu({ session: { session_id } }: { readonly session: Sessi
       <button type="button" className="quiet" popoverTarget={id}>
         <Icon name="file" /> Files <span className="count">{files.length}</span>
       </button>
-      <div ref={menu} id={id} popover="auto" className="menu" role="group" aria-label="Files of this chat">
-        <ul>
+      <div ref={menu} id={id} popover="auto" className="menu">
+        <ul aria-label="Files of this chat">
           {files.map(({ path, size }) => (
             <li key={path}>
               <a href={agentApi.fileAddress(session_id, path)} download={path.split('/').at(-1)}>

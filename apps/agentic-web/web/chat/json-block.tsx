@@ -13,7 +13,7 @@ export function JsonBlock({ label, value }: JsonBlockProps) {
   const left = text.length - SHOWN
   return (
     <div className="json-block">
-      <h4>{label}</h4>
+      <p className="json-label">{label}</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be within reach of the keyboard */}
       <pre tabIndex={0}>{left > 0 ? `${text.slice(0, SHOWN)}\n… ${left} more characters` : text}</pre>
     </div>

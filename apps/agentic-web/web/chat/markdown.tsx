@@ -15,19 +15,18 @@ const markdown = new Marked({
     html: ({ text }) => escaped(text),
     image: ({ href, text }) => `<a href="${escaped(href)}">Picture: ${escaped(text === '' ? href : text)}</a>`,
     heading({ tokens, depth }) {
-      // The page has a heading of its own.
-      const level = Math.min(depth + 2, 6)
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
+      // Below the heading of the page, whatever levels a model leaves out.
+      return `<h2 data-depth="${depth}">${this.parser.parseInline(tokens)}</h2>`
     },
   },
 })
 
 const ALLOWED = {
   ALLOWED_TAGS: [
-    ...['p', 'br', 'strong', 'em', 'del', 'code', 'blockquote', 'ul', 'ol', 'li', 'h3', 'h4', 'h5', 'h6', 'hr', 'a'],
+    ...['p', 'br', 'strong', 'em', 'del', 'code', 'blockquote', 'ul', 'ol', 'li', 'h2', 'hr', 'a'],
     ...['table', 'thead', 'tbody', 'tr', 'th', 'td'],
   ],
-  ALLOWED_ATTR: ['href', 'title', 'align', 'start'],
+  ALLOWED_ATTR: ['href', 'title', 'align', 'start', 'data-depth'],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
 }
 
@@ -53,7 +52,6 @@ export function Markdown({ text, isGrowing }: MarkdownProps) {
   return (
     <div className={isGrowing ? 'prose is-growing' : 'prose'}>
       {blocks.map((block, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: blocks are told apart by where they are
         <Block key={index} block={block} raw={block.raw} />
       ))}
     </div>
@@ -64,7 +62,6 @@ const Block = memo(
   function Block({ block }: { readonly block: Token; readonly raw: string }) {
     if (block.type === 'code') return <CodeBlock block={block as Tokens.Code} />
     const html = purify.sanitize(markdown.parser([block]), ALLOWED)
-    // biome-ignore lint/security/noDangerouslySetInnerHtml: sanitized in the line above
     return <div className="block" dangerouslySetInnerHTML={{ __html: html }} />
   },
   (before, after) => before.raw === after.raw,

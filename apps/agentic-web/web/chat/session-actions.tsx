@@ -57,7 +57,6 @@ function RenameDialog({ session: { session_id, title }, onClose }: SessionDialog
       <label htmlFor={id}>Name</label>
       <input
         id={id}
-        // biome-ignore lint/a11y/noAutofocus: it is what the dialog is for
         autoFocus
         value={text}
         maxLength={200}

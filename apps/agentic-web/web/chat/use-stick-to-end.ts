@@ -4,11 +4,11 @@ const CLOSE_PX = 80
 
 /** Keeps the end in sight while more comes, unless somebody has scrolled away from it. */
 export function useStickToEnd(): {
-  readonly ref: RefObject<HTMLDivElement | null>
+  readonly ref: RefObject<HTMLElement | null>
   readonly isAway: boolean
   toEnd(): void
 } {
-  const ref = useRef<HTMLDivElement>(null)
+  const ref = useRef<HTMLElement>(null)
   const isStuck = useRef(true)
   const [isAway, setIsAway] = useState(false)
 

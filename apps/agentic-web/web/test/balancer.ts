@@ -22,6 +22,8 @@ export async function startBalancer(pageFolder: string): Promise<Balancer> {
   let next = 0
   const server = createServer((incoming, outgoing) => {
     const path = incoming.url ?? '/'
+    // A model that knows nobody's key.
+    if (path.startsWith('/model/')) return void outgoing.writeHead(401).end('{"error":{"message":"No such key"}}')
     if (!/^\/(?:api|auth)\//.test(path)) return void sendPage(pageFolder, path, outgoing)
     const target = balancer.targets[next++ % balancer.targets.length]
     if (target === undefined) return void outgoing.writeHead(502).end()

@@ -11,7 +11,7 @@ const WEB = join(import.meta.dirname, '..')
 /** Builds the page from the sources of the workspace, and says where it is. */
 export async function buildPage(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'agentic-web-'))
-  const argv = [VITE, 'build', WEB, '--mode', 'source', '--outDir', folder, '--emptyOutDir', '--logLevel', 'warn']
+  const argv = [VITE, 'build', WEB, '--outDir', folder, '--emptyOutDir', '--logLevel', 'warn']
   // In a process of its own: the NODE_ENV of tests would make it a development build.
   await promisify(execFile)(process.execPath, argv, { cwd: WEB, env: { ...process.env, NODE_ENV: 'production' } })
   return folder

