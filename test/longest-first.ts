@@ -20,6 +20,7 @@ const LONGEST = [
   'apps/browser-demo/test/tab-closed.test.ts',
   'apps/browser-demo/test/browser-killed.test.ts',
   'examples/browser-plain/test/page.test.ts',
+  'apps/agentic-web/test/acceptance.test.ts',
   'test/pack.test.ts',
   'benchmarks/counts.test.ts',
   'apps/node-demo/test/demo.test.ts',

@@ -19,6 +19,7 @@ export async function untilTold(log: Log, start: () => Promise<Running>): Promis
   } catch (error) {
     if (error instanceof ConfigError) process.stderr.write(`${error.message}\n`)
     else log('error', 'ended', { error: String(Object(error).stack ?? error) })
-    process.exitCode = 1
+    // What was opened before the trouble would keep it alive.
+    process.exit(1)
   }
 }

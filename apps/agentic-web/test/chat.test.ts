@@ -5,7 +5,7 @@ let deployment: Deployment & { end(): Promise<void> }
 let urls: readonly string[]
 
 beforeAll(async () => {
-  deployment = await deploy()
+  deployment = await deploy({ DEMO_WORD_MS: '1' })
   const apis = await Promise.all([deployment.startApi(), deployment.startApi()])
   urls = apis.map(({ url }) => url)
   await deployment.startWorker()

@@ -51,13 +51,19 @@ export function toRequestError(error: unknown): RequestError {
   if (error instanceof NotFoundError) return notFound('run')
   if (error instanceof ConflictError) return new RequestError('CONFLICT', error.message)
   if (error instanceof ValidationError) return new RequestError('VALIDATION', error.message)
-  if (error instanceof StorageError) {
+  if (error instanceof StorageError || isOfConnection(error)) {
     return new RequestError('UNAVAILABLE', 'The database is away at the moment.', { retryAfterSeconds: 1 })
   }
   if (error instanceof DurablyError && error.code === 'CLOSED') {
     return new RequestError('UNAVAILABLE', 'This instance is going away.', { retryAfterSeconds: 1 })
   }
   return new RequestError('INTERNAL', 'Something went wrong on the server, which has its own record of it.')
+}
+
+/** What `pg` says when the server is away, full or going: of the system, or by the classes of Postgres. */
+function isOfConnection(error: unknown): boolean {
+  const { code = '', message = '' } = Object(error) as { readonly code?: unknown; readonly message?: unknown }
+  return /^(E[A-Z]+$|08|53|57P)/.test(String(code)) || /connection (terminated|timeout)/i.test(String(message))
 }
 
 export function toResponse({ code, message, issues, retryAfterSeconds }: RequestError): Response {

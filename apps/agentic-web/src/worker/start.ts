@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
+import type { Durably } from '@coji/durably'
 import { withRetention } from '@coji/durably/plugins'
 import { type AgentParts, defineAgent } from '../agent/agent-job'
 import { createModelChoice } from '../agent/choose-model'
@@ -30,10 +31,10 @@ export interface WorkerParts {
 
 export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerParts = {}): Promise<RunningWorker> {
   const { concurrency, workerId, leaseMs } = config
+  const tools = [...plainTools(config), ...(await sandboxTools(config)), ...(parts.tools ?? [])]
   const heartbeatInterval = Math.floor(leaseMs / BEATS_PER_LEASE)
   const database = await openDatabase(config, { concurrency, workerId, staleThreshold: leaseMs, heartbeatInterval })
   const { durably, db } = database
-  const tools = [...plainTools(config), ...(await sandboxTools(config)), ...(parts.tools ?? [])]
   const models = { demo: createDemoModel({ wordMs: config.demoWordMs }), openAiCompatible: createOpenAiModel(config) }
   const modelOf = parts.modelOf ?? createModelChoice(database, models, config)
   durably.register({ agent: defineAgent({ db, tools, modelOf }) })
@@ -43,14 +44,14 @@ export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerP
   // Who started this process has seen that one die: nobody has to wait for its leases to run out.
   if (config.deadWorkerId !== undefined) await durably.recover({ workerId: config.deadWorkerId })
   durably.start()
-  const health = await answerForHealth(config, () => durably.health())
+  const endHealth = await answerForHealth(config, () => durably.health())
   return {
     workerId: durably.health().workerId,
     /** What is not done in time is given back, and another worker goes on with it at once. */
     async stop() {
       stopLooking()
       await durably.stop({ timeout: config.drainMs })
-      await health?.()
+      endHealth?.()
       await database.close()
     },
   }
@@ -61,13 +62,19 @@ async function sandboxTools({ sandbox }: WorkerConfig): Promise<readonly AnyTool
   return sandbox === 'off' ? [] : createSandboxTools()
 }
 
-async function answerForHealth({ healthPort }: WorkerConfig, health: () => unknown) {
+type Health = ReturnType<Durably['health']>
+
+/** A worker that stops takes nothing more: who asks is told so before it is gone. */
+async function answerForHealth({ healthPort }: WorkerConfig, health: () => Health) {
   if (healthPort === null) return null
   const server = createServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(health()))
+    const { worker, active, trouble } = health()
+    const status = worker === 'running' && trouble === null ? 200 : 503
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ worker, active: active.length, trouble: trouble !== null }))
   }).listen(healthPort)
   await once(server, 'listening')
-  return async () => {
+  return () => {
     server.close()
     server.closeAllConnections()
   }
