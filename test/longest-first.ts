@@ -14,6 +14,8 @@ const LONGEST = [
   'packages/durably/test/tabs/navigation.test.ts',
   'packages/durably/test/processes/poison.test.ts',
   'packages/durably/test/processes/kill.test.ts',
+  'apps/agentic-web/web/test/chat.test.ts',
+  'apps/agentic-web/web/test/look.test.ts',
   'apps/browser-demo/test/look.test.ts',
   'apps/browser-demo/test/tab-closed.test.ts',
   'apps/browser-demo/test/browser-killed.test.ts',

@@ -31,10 +31,8 @@ export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi>
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       await inHand.drain()
       await database.close()
-      if (!('closeIdleConnections' in server)) return closed
-      server.closeIdleConnections()
-      // Browsers keep their connections: what was to be said on them has been said by then.
-      const timer = setTimeout(() => server.closeAllConnections(), LAST_WORDS_MS)
+      // What was to be said has been said; who keeps its connection for later has nothing to expect of it.
+      const timer = setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), LAST_WORDS_MS)
       await closed
       clearTimeout(timer)
     },

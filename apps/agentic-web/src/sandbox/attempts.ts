@@ -40,7 +40,7 @@ const ofTheHost = ({ secretFile, workerId }: Targets): Attempt[] => [
   },
   { name: 'the environment of every process', command: 'cat /proc/*/environ; echo read', contained: /read/ },
   { name: 'its own environment', command: 'env; echo LD=$LD_PRELOAD$BASH_ENV$NODE_OPTIONS.', contained: /LD=\./ },
-  { name: 'the roots of other processes', command: 'ls -d /proc/*/root/root /proc/*/root/home', contained: NOT_THERE },
+  { name: 'the roots of other processes', command: 'cd /proc; ls -d */root/{root,home}', contained: NOT_THERE },
   { name: 'the folder above', command: 'cd ../../../..; pwd; ls', contained: /\/\\nbin\\ndev\\netc\\n/ },
   {
     name: 'files of another session',

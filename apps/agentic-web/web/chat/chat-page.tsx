@@ -41,7 +41,7 @@ function Conversation({ session, isCutOff }: ConversationProps) {
   const store = useChatStore()
   const pending = usePending(session.session_id)
   const { ref, isAway, toEnd } = useStickToEnd()
-  const active = session.runs.find(({ status }) => status === 'queued' || status === 'running') ?? null
+  const active = session.runs.find(isActive) ?? null
   useForgetSent(session, pending)
   const stop = useStop()
   return (
@@ -94,6 +94,10 @@ function Trouble({ children }: { readonly children: ReactNode }) {
 
 const NONE: readonly Message[] = []
 
+function isActive({ status }: RunView): boolean {
+  return status === 'queued' || status === 'running'
+}
+
 function Runs({ session: { runs, messages } }: { readonly session: SessionDetail }) {
   const byRun = new Map<string, Message[]>()
   for (const message of messages) {
@@ -102,7 +106,12 @@ function Runs({ session: { runs, messages } }: { readonly session: SessionDetail
     else of.push(message)
   }
   return runs.map((run: RunView, index) => (
-    <RunBlock key={run.run_id} run={run} messages={byRun.get(run.run_id) ?? NONE} isLast={index === runs.length - 1} />
+    <RunBlock
+      key={run.run_id}
+      run={run}
+      messages={byRun.get(run.run_id) ?? NONE}
+      isBehind={runs.slice(0, index).some(isActive)}
+    />
   ))
 }
 

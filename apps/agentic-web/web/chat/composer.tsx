@@ -43,7 +43,7 @@ export function Composer({ onStop, isStopping = false, onSend }: ComposerProps) 
         id="message"
         rows={1}
         maxLength={MOST_CHARACTERS}
-        placeholder={onStop === null ? 'Ask something' : 'Say something more: it is answered next'}
+        placeholder={onStop === null ? 'Ask something' : 'Say more: it is answered next'}
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={onKeyDown}

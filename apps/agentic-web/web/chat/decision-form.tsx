@@ -5,6 +5,7 @@ import { agentApi } from '../api/agent-api'
 import { statusOf, wordsFor } from '../api/request'
 import { toJson } from '../format'
 import { useNotices } from '../parts/notices'
+import { ArgumentsField } from './arguments-field'
 
 interface DecisionFormProps {
   readonly runId: string
@@ -17,7 +18,7 @@ interface DecisionFormProps {
 
 /** Asks whether a tool may be called, and with what. */
 export function DecisionForm({ runId, name, why, tool, given }: DecisionFormProps) {
-  const ids = { text: useId(), problem: useId(), reason: useId() }
+  const ids = { problem: useId(), reason: useId() }
   const [text, setText] = useState(() => toJson(given))
   const [reason, setReason] = useState<string | null>(null)
   const { isBusy, problem, setProblem, decide } = useDecision(runId, name)
@@ -32,17 +33,7 @@ export function DecisionForm({ runId, name, why, tool, given }: DecisionFormProp
   return (
     <form className="decision" onSubmit={approve} aria-label={`Decide about ${tool}`}>
       <p>{why === 'approval' ? <ApprovalQuestion tool={tool} /> : <InterruptedQuestion tool={tool} />}</p>
-      <label htmlFor={ids.text}>Arguments</label>
-      <textarea
-        id={ids.text}
-        className="code"
-        rows={Math.min(12, Math.max(3, text.split('\n').length))}
-        spellCheck={false}
-        value={text}
-        aria-invalid={problem !== null}
-        aria-describedby={ids.problem}
-        onChange={(event) => setText(event.target.value)}
-      />
+      <ArgumentsField text={text} problem={problem} problemId={ids.problem} onChange={setText} />
       {reason !== null && (
         <>
           <label htmlFor={ids.reason}>Why not? The model is told.</label>

@@ -13,11 +13,12 @@ interface RunBlockProps {
   readonly run: RunView
   /** What is kept of it. */
   readonly messages: readonly Message[]
-  readonly isLast: boolean
+  /** Another run of this chat comes first. */
+  readonly isBehind: boolean
 }
 
 /** A message, and what came of it. */
-export const RunBlock = memo(function RunBlock({ run, messages, isLast }: RunBlockProps) {
+export const RunBlock = memo(function RunBlock({ run, messages, isBehind }: RunBlockProps) {
   const progress = useProgress(run, messages)
   return (
     <article className="run" aria-label="A message and its answer">
@@ -26,7 +27,7 @@ export const RunBlock = memo(function RunBlock({ run, messages, isLast }: RunBlo
         {progress.turns.map((turn) => (
           <TurnView key={turn.turn} runId={run.run_id} turn={turn} isRunOver={isOver(progress)} />
         ))}
-        <RunFoot run={run} progress={progress} isLast={isLast} />
+        <RunFoot run={run} progress={progress} isBehind={isBehind} />
       </div>
     </article>
   )
@@ -62,11 +63,11 @@ function useProgress(run: RunView, messages: readonly Message[]): RunProgress {
 interface RunFootProps {
   readonly run: RunView
   readonly progress: RunProgress
-  readonly isLast: boolean
+  readonly isBehind: boolean
 }
 
 /** How it stands, where the answer does not say so itself. */
-function RunFoot({ run, progress, isLast }: RunFootProps) {
+function RunFoot({ run, progress, isBehind }: RunFootProps) {
   const { state, error, takeovers, turns } = progress
   const isAnswering = turns.at(-1)?.text !== '' && turns.at(-1)?.isOver === false
   return (
@@ -74,7 +75,9 @@ function RunFoot({ run, progress, isLast }: RunFootProps) {
       {takeovers > 0 && !isOver(progress) && (
         <p className="muted small">Another worker went on with this{takeovers > 1 ? `, ${takeovers} times` : ''}.</p>
       )}
-      {state === 'queued' && <p className="run-state">{isLast ? 'Queued: a worker will take it.' : 'Queued.'}</p>}
+      {state === 'queued' && (
+        <p className="run-state">{isBehind ? 'Queued: it is answered next.' : 'Queued: a worker will take it.'}</p>
+      )}
       {state === 'running' && !isAnswering && (
         <p className="run-state">
           <Spinner /> {run.isCancelRequested ? 'Stopping …' : 'Working …'}

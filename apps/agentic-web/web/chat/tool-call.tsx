@@ -1,7 +1,7 @@
 import { Icon, Spinner } from '../parts/icons'
 import { DecisionForm } from './decision-form'
-import { JsonBlock } from './json-block'
 import type { CallProgress } from './progress'
+import { ValueView } from './value-view'
 
 const STATES: Readonly<Record<CallProgress['state'], string>> = {
   planned: 'not called yet',
@@ -39,9 +39,9 @@ export function ToolCallView({ runId, call, isRunOver }: ToolCallViewProps) {
           </span>
         </summary>
         <div className="tool-details">
-          <JsonBlock label={call.isEdited ? 'Arguments, edited by you' : 'Arguments'} value={call.arguments} />
+          <ValueView label={call.isEdited ? 'Arguments, edited by you' : 'Arguments'} value={call.arguments} />
           {call.result !== null && call.result !== undefined && (
-            <JsonBlock label={resultLabel(call)} value={call.result} />
+            <ValueView label={resultLabel(call)} value={call.result} />
           )}
         </div>
       </details>

@@ -24,11 +24,16 @@ export function useStickToEnd(): {
     const content = scroller?.firstElementChild
     if (scroller == null || content == null) return
     const distance = () => scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight
+    let height = 0
+    // What the page itself moves, since something grew or the window turned, is nobody's wish to be elsewhere.
     const onScroll = () => {
+      const isMoved = height !== scroller.scrollHeight + scroller.clientHeight
+      if (isMoved && isStuck.current) return
       isStuck.current = distance() < CLOSE_PX
       setIsAway(!isStuck.current)
     }
     const onGrow = new ResizeObserver(() => {
+      height = scroller.scrollHeight + scroller.clientHeight
       if (isStuck.current) scroller.scrollTo({ top: scroller.scrollHeight })
       else setIsAway(distance() >= CLOSE_PX)
     })

@@ -44,7 +44,7 @@ function Fields({ settings, onSaved }: FieldsProps) {
           value={draft.provider}
           onChange={({ target }) => change(preset(target.value === 'demo' ? 'demo' : 'openai-compatible', settings))}
         >
-          <option value="demo">Demo model: needs no key, and knows little</option>
+          <option value="demo">Demo model, without a key</option>
           <option value="openai-compatible">OpenAI, or anything compatible</option>
         </select>
       </div>
@@ -57,26 +57,31 @@ function Fields({ settings, onSaved }: FieldsProps) {
           onChange={(base_url) => change({ base_url })}
         />
       )}
-      <TextField
-        id="model"
-        label="Model"
-        value={draft.model}
-        problem={problems['model']}
-        onChange={(model) => change({ model })}
-      />
-      <div className="field">
-        <label htmlFor="reasoning">Reasoning</label>
-        <select
-          id="reasoning"
-          value={draft.reasoning}
-          onChange={({ target }) => change({ reasoning: target.value as Settings['reasoning'] })}
-        >
-          <option value="none">none</option>
-          <option value="low">low</option>
-          <option value="medium">medium</option>
-          <option value="high">high</option>
-        </select>
-      </div>
+      {!isDemo && (
+        <>
+          {' '}
+          <TextField
+            id="model"
+            label="Model"
+            value={draft.model}
+            problem={problems['model']}
+            onChange={(model) => change({ model })}
+          />
+          <div className="field">
+            <label htmlFor="reasoning">Reasoning</label>
+            <select
+              id="reasoning"
+              value={draft.reasoning}
+              onChange={({ target }) => change({ reasoning: target.value as Settings['reasoning'] })}
+            >
+              <option value="none">none</option>
+              <option value="low">low</option>
+              <option value="medium">medium</option>
+              <option value="high">high</option>
+            </select>
+          </div>
+        </>
+      )}{' '}
       {!isDemo && (
         <div className="field">
           <label htmlFor="api_key">API key</label>

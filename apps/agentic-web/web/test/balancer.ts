@@ -44,7 +44,9 @@ export async function startBalancer(pageFolder: string): Promise<Balancer> {
 }
 
 function passOn(incoming: IncomingMessage, outgoing: ServerResponse, target: string): void {
-  const { method, headers, url = '/' } = incoming
+  const { method, url = '/' } = incoming
+  // Of the connection to the browser, not of ours.
+  const { connection: _, ...headers } = incoming.headers
   const passed = request(new URL(url, target), { method, headers, agent: false }, (answer) => {
     outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
     outgoing.flushHeaders()

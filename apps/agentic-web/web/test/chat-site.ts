@@ -17,6 +17,7 @@ export async function openSite() {
   const deployment = await deploy({
     PUBLIC_URL: balancer.url,
     DEMO_WORD_MS: '4',
+    DRAIN_MS: '0',
     MODEL_HOSTS: 'localhost,api.openai.com',
   })
   const apis: RunningApi[] = []
@@ -29,11 +30,16 @@ export async function openSite() {
     await Promise.all(apis.splice(0).map((api) => api.stop()))
   }
   await startApis()
-  await deployment.startWorker()
+  let worker = await deployment.startWorker()
   return {
     url: balancer.url,
     startApis,
     stopApis,
+    /** One goes away in the middle of what it does, and another one comes. */
+    async changeWorker() {
+      await worker.stop()
+      worker = await deployment.startWorker()
+    },
     withTabs: (use: (tabs: Tabs) => Promise<void>, options: BrowserContextOptions = {}) =>
       withTabs({ browser, url: balancer.url }, use, options),
     async close() {
