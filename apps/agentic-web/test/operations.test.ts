@@ -5,13 +5,14 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { startOwnPostgres } from '../../../test/postgres'
 import { SCALE } from '../../../test/scale'
 import { removeExpired } from '../src/worker/housekeeping'
 import { type Env, readApiConfig, readWorkerConfig } from '../src/config'
 import { openDatabase } from '../src/database/open'
 import { interpolate, readCompose } from '../src/local/compose'
 import { placeAll } from '../src/local/places'
-import { Browser, deployed, ENV, isPiece } from './deployment'
+import { type Answered, answerIn, Browser, deployed, ENV, type Frame, isPiece } from './deployment'
 
 const APP = fileURLToPath(new URL('..', import.meta.url))
 const COMPOSE = join(APP, 'docker-compose.yml')
@@ -159,6 +160,31 @@ describe('an instance that goes', () => {
     expect((await fetch(`${url}/api/nothing`)).status).toBe(401)
     expect(await (await fetch(`${url}/nothing`)).json()).toMatchObject({ code: 'NOT_FOUND' })
   })
+})
+
+it('a database that crashes in the middle of an answer takes nothing of it along', async () => {
+  const postgres = await startOwnPostgres()
+  onTestFinished(() => postgres.end())
+  const database = await postgres.createDatabase()
+  const deployment = await deployed({ DATABASE_URL: database.url, DEMO_WORD_MS: '2' })
+  const { url } = await deployment.startApi()
+  await deployment.startWorker({ LEASE_MS: '2000' })
+  const ada = await new Browser(url).be('ada')
+  const session = await ada.newSession()
+  const run = await ada.say(session, 'write 300 words')
+  const frames: Frame[] = []
+  let crash: Promise<void> | null = null
+  for await (const frame of ada.follow(run)) {
+    frames.push(frame)
+    if (frame.data.type === 'step:chunk') crash ??= postgres.restart('immediate')
+  }
+  await crash
+  expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
+  expect(frames.slice(0, -1).map(({ id }) => id)).toEqual(frames.slice(0, -1).map((_, n) => n + 1))
+  const { body } = await ada.get(`/api/sessions/${session}`)
+  expect(body.messages.map(({ content }: Answered) => content.role)).toEqual(['user', 'assistant'])
+  expect(body.messages[1].content.text).toBe(answerIn(frames))
+  expect(answerIn(frames)).toMatch(/ word-300$/)
 })
 
 describe('what is kept', () => {
