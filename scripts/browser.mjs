@@ -1,9 +1,10 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ROOT, run } from './pnpm.mjs'
+import { onPath, withApt } from './system.mjs'
 
 const SYSTEM_NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome', 'chrome', 'msedge']
 const SYSTEM_PATHS = [
@@ -68,20 +69,8 @@ async function installChromium() {
   return 1
 }
 
-async function withApt(name) {
-  if (process.getuid?.() !== 0 || !onPath('apt-get')) return
-  const env = { DEBIAN_FRONTEND: 'noninteractive' }
-  await run('apt-get', ['update'], { quiet: true, env })
-  await run('apt-get', ['install', '-y', '--no-install-recommends', name], { quiet: true, env })
-}
-
 async function withPlaywright() {
   await run(process.execPath, [playwrightCli(), 'install', 'chromium'])
-}
-
-function onPath(name) {
-  const { status, stdout } = spawnSync(process.platform === 'win32' ? 'where' : 'which', [name], { encoding: 'utf8' })
-  return status === 0 ? stdout.split(/\r?\n/)[0] : null
 }
 
 const requireFromTests = createRequire(join(ROOT, 'test', 'package.json'))

@@ -20,12 +20,16 @@ export async function installAll() {
   return built
 }
 
-/** Installs what a demo is built from. Scripts stay off: they would compile a database driver it does not use. */
-export async function installDemo(demo, filter) {
+/**
+ * Installs what a demo is built from, which `filter` names to pnpm. Scripts stay off: they would compile a database driver it does
+ * not use. Those of the packages in `scripted` are run.
+ */
+export async function installDemo(demo, filter, scripted = []) {
   const wanted = inputs()
   const name = `install-${demo}`
   if (isStamped('install-all', wanted) || isStamped(name, wanted)) return 0
   const code = await pnpm([...FLAGS, '--ignore-scripts', ...filter])
-  if (code === 0) stamp(name, wanted)
-  return code
+  const built = code === 0 && scripted.length > 0 ? await pnpm(['rebuild', '--recursive', ...scripted]) : code
+  if (built === 0) stamp(name, wanted)
+  return built
 }

@@ -5,6 +5,7 @@ import { installAll } from './install.mjs'
 import { checkPackages, packAll } from './packages.mjs'
 import { exec, ROOT } from './pnpm.mjs'
 import { publishDry } from './publish-dry.mjs'
+import { installSandbox } from './sandbox.mjs'
 import { checkSizes } from './size.mjs'
 import { suitesOf, suiteTable, table, testsOf, testTable, unexplainedSkips, verdict } from './summary.mjs'
 
@@ -27,6 +28,7 @@ function vitest(scale) {
 const FIRST = [
   { name: 'install', run: installAll, isNeeded: true },
   { name: 'browser', run: installBrowser },
+  { name: 'sandbox', run: installSandbox },
 ]
 
 /** What some tests need. */

@@ -5,13 +5,18 @@ import type { Settings } from './options'
 export function refuseForeignOrigin(request: Request, { origins }: Pick<Settings, 'origins'>): void {
   const origin = request.headers.get('origin')
   const site = request.headers.get('sec-fetch-site')
-  const isOwn =
-    origin === null ? site === null || site === 'same-origin' || site === 'none' : isSameHost(origin, request)
-  if (isOwn || (origin !== null && origins.includes(origin))) return
+  const isOwn = origin === null ? site === null || isOwnSite(site) || site === 'none' : isSameHost(origin, request)
+  // A page that sends no referrer, as that of a link, says so of its origin; its browser still knows whose it is.
+  const isOwnUnnamed = origin === 'null' && isOwnSite(site)
+  if (isOwn || isOwnUnnamed || (origin !== null && origins.includes(origin))) return
   throw new HttpProblem(
     'ORIGIN_REFUSED',
     'Pages of this origin may not write. The option "origins" lists those that may.',
   )
+}
+
+function isOwnSite(site: string | null): boolean {
+  return site === 'same-origin'
 }
 
 /** Of the scheme a proxy leaves nothing. */

@@ -101,6 +101,8 @@ describe('writes from elsewhere', () => {
     expect(await write({ origin: 'https://app.test', host: 'app.test' })).toBe(201)
     expect(await write({ origin: 'https://other.test' })).toBe(403)
     expect(await write({ origin: 'null' })).toBe(403)
+    expect(await write({ origin: 'null', 'sec-fetch-site': 'cross-site' })).toBe(403)
+    expect(await write({ origin: 'null', 'sec-fetch-site': 'same-origin' })).toBe(201)
     expect(await write({ 'sec-fetch-site': 'cross-site' })).toBe(403)
     expect(await write({ 'sec-fetch-site': 'same-origin' })).toBe(201)
     expect(await write({ origin: 'https://other.test' }, { origins: ['https://other.test'] })).toBe(201)

@@ -45,6 +45,16 @@ describe('a signed link', () => {
     expect((await confirm()).status).toBe(409)
   })
 
+  it('is confirmed by a browser, for which its page has no origin', async () => {
+    const { ask, path } = await openWithLink()
+    const headers = {
+      origin: 'null',
+      'sec-fetch-site': 'same-origin',
+      'content-type': 'application/x-www-form-urlencoded',
+    }
+    expect((await ask(`POST ${path}`, { headers })).status).toBe(200)
+  })
+
   it('is refused when it was changed, cut off, signed by somebody else, or has expired', async () => {
     const { ask, path, durably, run } = await openWithLink()
     const [text = '', signature = ''] = path.split('token=')[1]?.split('.') ?? []

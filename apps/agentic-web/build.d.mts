@@ -1,0 +1,1 @@
+export function buildPrograms(outDir: string): Promise<void>

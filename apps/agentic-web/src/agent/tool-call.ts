@@ -1,0 +1,129 @@
+import { InterruptedError, type StepTools } from '@coji/durably'
+import type { ToolCall } from '../contract'
+import { stepNames } from '../step-names'
+import type { AnyTool } from '../tools/tool'
+import { type AgentRun, keep } from './agent-job'
+import { decisionSchema } from './declaration'
+import { keepStaged, openFiles } from './session-files'
+
+interface Outcome {
+  readonly result: unknown
+  readonly isError: boolean
+}
+
+interface Call {
+  readonly call: ToolCall
+  readonly position: number
+}
+
+const CALL_MS = 120_000
+const LONGEST_RESULT = 200_000
+
+/** Has a person agree where that is needed, calls the tool, and keeps what came of it. */
+export async function carryOut(run: AgentRun, { call, position }: Call): Promise<void> {
+  const { input } = run
+  const done = await decideAndCall(run, call)
+  await keep(run, {
+    what: `call ${call.call}`,
+    position,
+    content: { role: 'tool', call: call.call, tool: call.tool, ...done },
+    along: async (trx) => {
+      // What a call has written whose outcome was lost, or that failed, is not kept.
+      if (!done.isError) await keepStaged(trx, input, callKeyOf(run, call))
+    },
+  })
+}
+
+async function decideAndCall(run: AgentRun, call: ToolCall): Promise<Outcome & { readonly arguments: unknown }> {
+  const tool = run.tools.find(({ name }) => name === call.tool)
+  let given = call.arguments
+  if (tool === undefined) return { ...failed(`There is no tool "${call.tool}".`), arguments: given }
+  if (call.needsApproval) {
+    const decided = await ask(run, stepNames.approval(call.call))
+    if (decided.decision === 'refuse') return { ...refused(decided.reason), arguments: given }
+    given = decided.arguments ?? given
+  }
+  for (let tries = 1; ; tries++) {
+    try {
+      return { ...(await callOnce(run, { tool, call, given, tries })), arguments: given }
+    } catch (error) {
+      if (!(error instanceof InterruptedError)) throw error
+      const decided = await ask(run, stepNames.interrupted(call.call, tries))
+      if (decided.decision === 'refuse') return { ...refusedAgain(decided.reason), arguments: given }
+      given = decided.arguments ?? given
+    }
+  }
+}
+
+function ask({ ctx }: AgentRun, name: string) {
+  return ctx.waitFor(name, { schema: decisionSchema })
+}
+
+interface OneCall {
+  readonly tool: AnyTool
+  readonly call: ToolCall
+  readonly given: unknown
+  readonly tries: number
+}
+
+async function callOnce(run: AgentRun, { tool, call, given, tries }: OneCall): Promise<Outcome> {
+  const { success, data, error } = tool.input.safeParse(given)
+  if (!success) return failed(`These arguments make no sense: ${error.message}`)
+  return run.ctx.run(stepNames.tool(call.call, tries), { once: tool.sideEffects }, async (step) =>
+    execute(run, { tool, input: data, callKey: callKeyOf(run, call) }, step),
+  )
+}
+
+interface Execution {
+  readonly tool: AnyTool
+  readonly input: unknown
+  readonly callKey: string
+}
+
+/** What a tool throws is for the model to read; that the run has to end here is not. */
+async function execute({ db, ctx, input: run }: AgentRun, { tool, input, callKey }: Execution, step: StepTools) {
+  const files = openFiles(db, run)
+  const signal = AbortSignal.any([step.signal, AbortSignal.timeout(CALL_MS)])
+  const context = { runId: ctx.runId, sessionId: run.session_id, userId: run.user_id }
+  try {
+    const given = await tool.execute(input as never, {
+      ...{ ...context, signal, files },
+      idempotencyKey: step.idempotencyKey,
+    })
+    const result = toJson(given)
+    await files.stage(callKey)
+    return { result, isError: false }
+  } catch (error) {
+    if (step.signal.aborted) throw error
+    return failed(signal.aborted ? `It took longer than ${CALL_MS / 1000} s.` : String(Object(error).message ?? error))
+  }
+}
+
+function toJson(value: unknown): unknown {
+  const text = JSON.stringify(value ?? null)
+  if (text.length <= LONGEST_RESULT) return JSON.parse(text)
+  throw new Error(`The result has ${text.length} characters, and may have ${LONGEST_RESULT}.`)
+}
+
+/** The same whatever the model calls it. */
+function callKeyOf({ ctx }: AgentRun, { call }: ToolCall): string {
+  return `${ctx.runId}/${call}`
+}
+
+function failed(message: string): Outcome {
+  return { result: message, isError: true }
+}
+
+function refused(reason: string | undefined): Outcome {
+  return failed(`The user has refused this call${because(reason)}`)
+}
+
+function refusedAgain(reason: string | undefined): Outcome {
+  return failed(
+    `The call was interrupted, nobody knows whether it was carried out, and the user does not want it again${because(reason)}`,
+  )
+}
+
+function because(reason: string | undefined): string {
+  return reason === undefined || reason === '' ? '.' : `: ${reason}`
+}

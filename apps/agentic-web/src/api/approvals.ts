@@ -1,0 +1,133 @@
+import type { Run, Step } from '@coji/durably'
+import { signLink } from '@coji/durably-server'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { AGENT_JOB, type AgentInput } from '../agent/declaration'
+import type { Turn } from '../agent/turn'
+import { type Approval, decisionBodySchema } from '../contract'
+import { readStepName } from '../step-names'
+import { readBody } from './body'
+import { invalid, notFound, RequestError } from './problem'
+import { mine, requireRun, RUNS_PATH } from './runs'
+import type { AppContext, AppEnv, Services } from './services'
+
+const LINK_MS = 7 * 86_400_000
+
+export function approvalRoutes(services: Services): Hono<AppEnv> {
+  return new Hono<AppEnv>()
+    .get('/', async (context) => context.json({ approvals: await listApprovals(services, context) }))
+    .post('/:runId/:name', async (context) => {
+      await decide(services, context)
+      return context.json({ ok: true })
+    })
+    .post('/:runId/:name/link', async (context) => context.json(await linkTo(services, context)))
+}
+
+async function listApprovals(services: Services, context: AppContext): Promise<Approval[]> {
+  const runs = await mine(services, context).getRuns({ jobName: AGENT_JOB, waitsFor: 'signal' })
+  const sessions = await services.db
+    .selectFrom('sessions')
+    .where('user_id', '=', context.var.user.id)
+    .where('session_id', 'in', ['', ...runs.map(({ payload }) => (payload as AgentInput).session_id)])
+    .select(['session_id', 'title'])
+    .execute()
+  const titles = new Map(sessions.map(({ session_id, title }) => [session_id, title]))
+  const found = await Promise.all(
+    runs.map(async (run) => {
+      const steps = await mine(services, context).getSteps(run.id)
+      const title = titles.get((run.payload as AgentInput).session_id) ?? ''
+      return steps.flatMap((step) => approvalOf(run, { steps, step, title }))
+    }),
+  )
+  return found.flat()
+}
+
+interface Waiting {
+  readonly steps: readonly Step[]
+  readonly step: Step
+  readonly title: string
+}
+
+function approvalOf(run: Run, { steps, step, title }: Waiting): Approval[] {
+  const about = readStepName(step.name)
+  if (step.status !== 'waiting' || about?.kind !== 'ask') return []
+  const { call, name, why } = about
+  const called = steps
+    .flatMap(({ name: each, output }) => (readStepName(each)?.kind === 'turn' ? callsIn(output) : []))
+    .find((each) => each.call === call)
+  if (called === undefined) return []
+  return [
+    {
+      run_id: run.id,
+      session_id: (run.payload as AgentInput).session_id,
+      session_title: title,
+      ...{ name, why, call },
+      tool: called.tool,
+      arguments: argumentsNow(steps, called),
+      since: step.startedAt,
+    },
+  ]
+}
+
+function callsIn(output: unknown): Turn['toolCalls'] {
+  return (output as Turn | null)?.toolCalls ?? []
+}
+
+/** Those that somebody has edited already, else those of the model. */
+function argumentsNow(steps: readonly Step[], called: Turn['toolCalls'][number]): unknown {
+  const edited = steps.flatMap(({ name, status, output }) => {
+    const about = readStepName(name)
+    if (status !== 'completed' || about?.kind !== 'ask' || about.call !== called.call) return []
+    const { arguments: given } = output as { readonly arguments?: unknown }
+    return given === undefined ? [] : [given]
+  })
+  return edited.at(-1) ?? called.arguments
+}
+
+/** The run of the address, and what it waits for under that name. */
+async function requireWaiting(services: Services, context: AppContext) {
+  const run = await requireRun(services, context, context.req.param('runId'))
+  const steps = await mine(services, context).getSteps(run.id)
+  const name = context.req.param('name')
+  const step = steps.find((each) => each.name === name && readStepName(each.name)?.kind === 'ask')
+  if (step === undefined) throw notFound('approval')
+  const [approval] = approvalOf(run, { steps, step, title: '' })
+  if (approval === undefined || run.cancelRequestedAt !== null || run.finishedAt !== null) {
+    throw new RequestError('CONFLICT', 'This was decided before, or its run has ended.')
+  }
+  return approval
+}
+
+async function decide(services: Services, context: AppContext): Promise<void> {
+  const decision = await readBody(context, decisionBodySchema)
+  const { run_id, name, tool } = await requireWaiting(services, context)
+  if (decision.decision === 'stop') {
+    await mine(services, context).cancel(run_id)
+    return
+  }
+  if (decision.decision === 'approve' && decision.arguments !== undefined) {
+    await requireArguments(services, tool, decision.arguments)
+  }
+  const { deduplicated } = await mine(services, context).signal(run_id, name, decision, {
+    dedupeKey: `decided:${name}`,
+  })
+  if (deduplicated) throw new RequestError('CONFLICT', 'This was decided before.')
+}
+
+/** As the worker will look at them, which has the tool: it has told what they have to be. */
+async function requireArguments({ db }: Services, tool: string, given: unknown): Promise<void> {
+  const row = await db.selectFrom('tools').where('name', '=', tool).select('input').executeTakeFirst()
+  if (row === undefined) return
+  const { success, error } = z.fromJSONSchema(row.input as Parameters<typeof z.fromJSONSchema>[0]).safeParse(given)
+  if (!success) throw invalid('arguments', error, 'VALIDATION')
+}
+
+async function linkTo(services: Services, context: AppContext) {
+  const { run_id, name } = await requireWaiting(services, context)
+  const { linkSecret: secret, publicUrl } = services.config
+  const expires = new Date(Date.now() + LINK_MS)
+  const link = (decision: 'approve' | 'refuse') =>
+    signLink({ id: run_id }, name, { payload: { decision }, expires, secret, url: `${publicUrl}${RUNS_PATH}` })
+  const [approve_url, refuse_url] = await Promise.all([link('approve'), link('refuse')])
+  return { approve_url, refuse_url, expires_at: expires.toISOString() }
+}

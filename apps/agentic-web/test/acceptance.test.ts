@@ -1,0 +1,276 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { scaled } from '../../../test/scale'
+import { selfSigned } from '../../../test/self-signed'
+import { answerIn, Browser, type Frame, isPiece, piecesIn, type Answered } from './deployment'
+import { CLIENT, startIssuer, wayBack } from './issuer'
+import { type Processes, startProcesses } from './processes'
+
+/** Somebody whom the agent writes to, and who does not answer at once. */
+async function startMailbox() {
+  const got: (string | undefined)[] = []
+  const open: ServerResponse[] = []
+  const server = createServer((request, response) => {
+    got.push(request.headers['idempotency-key'] as string | undefined)
+    open.push(response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    got,
+    host: `127.0.0.1:${port}`,
+    answer: () => void open.splice(0).map((response) => response.end()),
+    end() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+let mailbox: Awaited<ReturnType<typeof startMailbox>>
+let processes: Processes
+let origin: string
+
+beforeAll(async () => {
+  mailbox = await startMailbox()
+  processes = await startProcesses({
+    given: { FETCH_HOSTS: mailbox.host },
+    own: { DEMO_WORD_MS: '5', DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
+  })
+  origin = processes.webUrl.replace('127.0.0.1', 'localhost')
+})
+afterAll(async () => {
+  await processes.end()
+  mailbox.end()
+})
+
+function browser(...urls: string[]): Browser {
+  const given = new Browser(...(urls.length === 0 ? [processes.webUrl] : urls))
+  given.origin = origin
+  return given
+}
+
+const WORDS = Array.from({ length: 60 }, (_, n) => `word-${n + 1}`).join(' ')
+
+/** What was seen is what is stored, from the first event to the last, each once. */
+async function expectNoGap(ada: Browser, run: string, seen: readonly Frame[]): Promise<void> {
+  const stored: Frame[] = []
+  for await (const frame of ada.frames(`/api/runs/${run}/events`)) stored.push(frame)
+  expect(seen.slice(0, -1).map(({ id }) => id)).toEqual(seen.slice(0, -1).map((_, n) => n + 1))
+  expect(seen).toEqual(stored)
+}
+
+/** The worker that has the run. */
+async function holderOf(ada: Browser, run: string): Promise<string> {
+  const { body } = await ada.get(`/api/durably/runs/${run}`)
+  return /^worker-\d/.exec(body.ownerId)?.[0] ?? ''
+}
+
+async function expectKept(ada: Browser, run: string, answer: string): Promise<void> {
+  const { session_id } = (await ada.get(`/api/runs/${run}`)).body
+  const { body } = await ada.get(`/api/sessions/${session_id}`)
+  const said = body.messages.filter(({ run_id }: Answered) => run_id === run).map(({ content }: Answered) => content)
+  expect(said.map(({ role }: Answered) => role)).toEqual(['user', 'assistant'])
+  expect(said[1].text).toBe(answer)
+}
+
+it('14.1: whichever instance of the api is asked, the run and its events are the same', async () => {
+  const [first = '', second = ''] = processes.apiUrls
+  const ada = await browser(first).be('ada')
+  const run = await ada.say(await ada.newSession(), 'write 60 words')
+  const elsewhere = browser(second)
+  for (const pair of ada.cookies) elsewhere.cookies.set(...pair)
+  const [here, there] = await Promise.all([ada.ended(run), elsewhere.ended(run)])
+  expect(there).toEqual(here)
+  expect(answerIn(here)).toBe(WORDS)
+  expect((await elsewhere.get(`/api/runs/${run}`)).body).toEqual((await ada.get(`/api/runs/${run}`)).body)
+})
+
+describe('14.2: a worker that dies or is restarted', () => {
+  it.each(['SIGKILL', 'SIGTERM'] as const)(
+    'by %s leaves an answer that is whole, and says that it began again',
+    async (signal) => {
+      const ada = await browser().be('ada')
+      const run = await ada.say(await ada.newSession(), 'write 60 words')
+      const frames: Frame[] = []
+      for await (const frame of ada.follow(run)) {
+        frames.push(frame)
+        const isFirst = frames.filter(({ data }) => data.type === 'step:chunk').length === 1
+        if (isFirst && frame.data.type === 'step:chunk') await processes.kill(await holderOf(ada, run), signal)
+      }
+      expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
+      const pieces = piecesIn(frames)
+      expect(pieces).toContainEqual({ type: 'taken-over' })
+      if (signal === 'SIGKILL') expect(pieces).toContainEqual({ type: 'turn', turn: 1, isRepeated: true })
+      expect(answerIn(frames)).toBe(WORDS)
+      await expectNoGap(ada, run, frames)
+      await expectKept(ada, run, WORDS)
+      await Promise.all(['worker-1', 'worker-2'].map((name) => processes.ready(name)))
+    },
+  )
+
+  it('leaves a stop a stop', async () => {
+    const ada = await browser().be('ada')
+    const run = await ada.say(await ada.newSession(), 'write 5000 words')
+    await ada.until(run, isPiece('text'))
+    for (const name of ['worker-1', 'worker-2']) await processes.kill(name)
+    await ada.post(`/api/runs/${run}/cancel`)
+    expect((await ada.ended(run)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
+    expect((await ada.get(`/api/runs/${run}`)).body.status).toBe('cancelled')
+    await Promise.all(['worker-1', 'worker-2'].map((name) => processes.ready(name)))
+  })
+
+  it('has a person asked about a call whose outcome it took along, and never makes it twice by itself', async () => {
+    const ada = await browser().be('ada')
+    const given = JSON.stringify({ url: `http://${mailbox.host}/`, body: { text: 'hello' } })
+    const run = await ada.say(await ada.newSession(), `/post_json ${given}`)
+    await ada.until(run, isPiece('asked'))
+    const decide = (name: string, decision: object) =>
+      ada.post(`/api/approvals/${run}/${encodeURIComponent(name)}`, decision)
+    await decide('approval 1.1', { decision: 'approve' })
+    await expect.poll(() => mailbox.got.length).toBe(1)
+    for (const name of ['worker-1', 'worker-2']) await processes.kill(name)
+    const asked = await ada.until(
+      run,
+      (piece): piece is Extract<typeof piece, { type: 'asked' }> =>
+        piece.type === 'asked' && piece.why === 'interrupted',
+    )
+    expect(mailbox.got).toHaveLength(1)
+    await expect
+      .poll(async () => (await ada.get('/api/approvals')).body.approvals)
+      .toMatchObject([{ why: 'interrupted' }])
+    await decide(asked.name, { decision: 'approve' })
+    await expect.poll(() => mailbox.got.length).toBe(2)
+    mailbox.answer()
+    const frames = await ada.ended(run)
+    expect(piecesIn(frames).filter(isPiece('tool-interrupted'))).toHaveLength(1)
+    expect(piecesIn(frames).filter(isPiece('tool-result'))).toMatchObject([{ result: { status: 200 } }])
+    expect(mailbox.got).toHaveLength(2)
+  })
+})
+
+describe('14.3: who reads goes on without a gap', () => {
+  it('when the stream is cut after any event, and goes on at another instance', async () => {
+    const ada = await browser(...processes.apiUrls).be('ada')
+    const run = await ada.say(await ada.newSession(), 'What is 6*7 ?')
+    const seen: Frame[] = []
+    while (seen.at(-1)?.event !== 'done') {
+      const after = String(seen.at(-1)?.id ?? 0)
+      for await (const frame of ada.frames(`/api/runs/${run}/events`, { headers: { 'last-event-id': after } })) {
+        seen.push(frame)
+        break
+      }
+    }
+    expect(answerIn(seen)).toContain('42')
+    await expectNoGap(ada, run, seen)
+  })
+
+  it('when each process is killed in turn, in the middle of an answer', async () => {
+    const ada = await browser().be('ada')
+    const session = await ada.newSession()
+    const kills = scaled({ quick: 2, full: 30 })
+    const names = ['api-1', 'web-1', 'the worker', 'api-2']
+    for (let n = 0; n < kills; n++) {
+      let victim = names[n % names.length] ?? ''
+      const run = await ada.say(session, 'write 60 words')
+      const frames: Frame[] = []
+      let isKilled = false
+      for await (const frame of ada.follow(run)) {
+        frames.push(frame)
+        if (isKilled || frame.data.type !== 'step:chunk') continue
+        isKilled = true
+        if (victim === 'the worker') victim = await holderOf(ada, run)
+        await processes.kill(victim)
+      }
+      expect(isKilled).toBe(true)
+      expect(frames.at(-1), victim).toMatchObject({ event: 'done', data: { status: 'completed' } })
+      expect(answerIn(frames)).toBe(WORDS)
+      await processes.ready(victim)
+      await expectNoGap(ada, run, frames)
+      await expectKept(ada, run, WORDS)
+    }
+  })
+})
+
+it('14.4: settings, logins and conversations are in no process', async () => {
+  const ada = await browser().be('ada')
+  const session = await ada.newSession()
+  const settings = {
+    provider: 'openai-compatible',
+    base_url: 'https://api.openai.com/v1',
+    model: 'm',
+    reasoning: 'low',
+  }
+  await ada.send('PUT', '/api/settings', { ...settings, api_key: 'sk-of-ada' })
+  for (const name of ['api-1', 'api-2', 'worker-1', 'worker-2']) await processes.kill(name)
+  await Promise.all(processes.places.map(({ name }) => processes.ready(name)))
+  for (const url of processes.apiUrls) {
+    ada.urls = [url]
+    expect((await ada.get('/api/me')).body.user.name).toBe('Ada')
+    expect((await ada.get('/api/settings')).body).toEqual({ ...settings, has_api_key: true })
+    expect((await ada.get(`/api/sessions/${session}`)).status).toBe(200)
+  }
+  await ada.send('PUT', '/api/settings', {
+    provider: 'demo',
+    base_url: null,
+    model: 'demo',
+    reasoning: 'none',
+    api_key: null,
+  })
+})
+
+describe('14.6: in prod', () => {
+  it('the provider sends browsers to the public address, where any instance checks the state in the database', async () => {
+    const origin = 'https://chat.example.com'
+    const tls = selfSigned('localhost')
+    const redirectUris = ['/api/oauth/sign-in/callback', '/api/oauth/openai/callback'].map((path) => `${origin}${path}`)
+    const issuer = await startIssuer({ redirectUris, tls })
+    const folder = await mkdtemp(join(tmpdir(), 'agentic-web-ca-'))
+    await writeFile(join(folder, 'ca.pem'), tls.cert)
+    const client = { ISSUER: issuer.url, CLIENT_ID: CLIENT.id, CLIENT_SECRET: CLIENT.secret }
+    const named = (prefix: string) => Object.entries(client).map(([name, value]) => [`${prefix}_${name}`, value])
+    const prod = await startProcesses({
+      services: ['api'],
+      given: {
+        ...{ PROFILE: 'prod', PUBLIC_URL: origin, DEMO_USERS: '0' },
+        ...{ SECRET_KEYS: `k:${'k'.repeat(32)}`, LINK_SECRET: 'l'.repeat(32) },
+        ...Object.fromEntries([...named('SIGN_IN'), ...named('OPENAI_OAUTH')]),
+      },
+      own: { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') },
+    })
+    onTestFinished(async () => {
+      await Promise.all([prod.end(), issuer.end(), rm(folder, { recursive: true })])
+    })
+
+    const alice = new Browser(...prod.apiUrls)
+    alice.origin = origin
+    for (const purpose of ['sign-in', 'connect'] as const) {
+      const back = await wayBack(alice, purpose, { ca: tls.cert })
+      expect(back.href).toContain(`${origin}/api/oauth/`)
+      const home = await alice.fetch(`${back.pathname}${back.search}`)
+      expect(home.headers.get('location')).toBe(`${origin}/${purpose === 'connect' ? '?connected=1' : ''}`)
+      if (purpose === 'sign-in') expect(home.headers.getSetCookie().join()).toMatch(/__Host-login=.*; Secure/)
+      const again = await alice.fetch(`${back.pathname}${back.search}`)
+      expect(again.headers.get('location')).toBe(`${origin}/?oauth_error=state`)
+    }
+    expect((await alice.get('/api/connection')).body.isConnected).toBe(true)
+    expect((await alice.fetch('/auth/callback')).status).toBe(404)
+    expect((await alice.post('/api/auth/demo', { user_id: 'demo-ada' })).status).toBe(404)
+  })
+})
+
+it('14.5: the old contract tells the same as the new one', async () => {
+  const ada = await browser().be('ada')
+  const init = { method: 'POST', body: '{"message":"write 60 words"}', headers: { 'content-type': 'application/json' } }
+  const frames: Frame[] = []
+  for await (const frame of ada.frames('/api/chat/from-the-old-page', init)) frames.push(frame)
+  const [first, ...old] = frames
+  expect(first).toMatchObject({ event: 'run', data: { status: 'queued' } })
+  expect(answerIn(old)).toBe(WORDS)
+  await expectNoGap(ada, first?.data.run_id, old)
+})

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type Answered, answerIn, Browser, deploy, type Deployment, isPiece, piecesIn } from './deployment'
+
+let deployment: Deployment & { end(): Promise<void> }
+let urls: readonly string[]
+
+beforeAll(async () => {
+  deployment = await deploy({ DEMO_WORD_MS: '1' })
+  const apis = await Promise.all([deployment.startApi(), deployment.startApi()])
+  urls = apis.map(({ url }) => url)
+  await deployment.startWorker()
+})
+afterAll(() => deployment.end())
+
+it('answers, and keeps what was said', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const session = await ada.newSession()
+  const run = await ada.say(session, 'Hello there')
+  const frames = await ada.ended(run)
+  expect(answerIn(frames)).toContain('You said: **Hello there**')
+  expect(frames.map(({ id }) => id).filter((id) => id !== null)).toEqual(frames.slice(0, -1).map((_, n) => n + 1))
+  const { body } = await ada.get(`/api/sessions/${session}`)
+  expect(body).toMatchObject({ title: 'Hello there', state: 'completed', runs: [{ run_id: run, status: 'completed' }] })
+  expect(body.messages.map(({ content }: Answered) => [content.role, content.text])).toEqual([
+    ['user', 'Hello there'],
+    ['assistant', answerIn(frames)],
+  ])
+})
+
+it('calls tools, and tells what came of it', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const session = await ada.newSession()
+  const frames = await ada.ended(await ada.say(session, 'What is (2+3)*4 ?'))
+  expect(piecesIn(frames).filter(({ type }) => /^(tool|turn-end)/.test(type))).toMatchObject([
+    { type: 'turn-end', toolCalls: [{ call: '1.1', tool: 'calculator' }] },
+    { type: 'tool-start', call: '1.1' },
+    { type: 'tool-result', call: '1.1', result: { value: 20 }, isError: false },
+    { type: 'turn-end', toolCalls: [] },
+  ])
+  expect(answerIn(frames)).toContain('20')
+})
+
+it('asks before it writes, takes edited arguments, and keeps the file with the result', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const session = await ada.newSession()
+  const run = await ada.say(session, 'note: buy milk')
+  const asked = await ada.until(run, isPiece('asked'))
+  expect(asked).toEqual({ type: 'asked', call: '1.1', name: 'approval 1.1', why: 'approval' })
+  await expect
+    .poll(async () => (await ada.get('/api/approvals')).body.approvals)
+    .toMatchObject([{ run_id: run, session_title: 'note: buy milk', tool: 'write_file', call: '1.1' }])
+  await expect
+    .poll(async () => (await ada.get(`/api/runs/${run}`)).body)
+    .toMatchObject({ status: 'running', isWaiting: true })
+
+  const address = `/api/approvals/${run}/${encodeURIComponent('approval 1.1')}`
+  const wrong = await ada.post(address, { decision: 'approve', arguments: { path: 7 } })
+  expect(wrong).toMatchObject({ status: 422, body: { code: 'VALIDATION' } })
+  const right = { decision: 'approve', arguments: { path: 'list.md', text: 'buy bread' } }
+  expect(await ada.post(address, right)).toMatchObject({ status: 200 })
+  expect((await ada.post(address, right)).status).toBe(409)
+
+  const frames = await ada.ended(run)
+  expect(piecesIn(frames)).toContainEqual({
+    ...{ type: 'decided', call: '1.1', name: 'approval 1.1', decision: 'approve', reason: null },
+    arguments: right.arguments,
+  })
+  expect((await ada.get(`/api/sessions/${session}/files`)).body.files).toMatchObject([{ path: 'list.md', size: 9 }])
+  const file = await ada.fetch(`/api/sessions/${session}/files/list.md`)
+  expect(await file.text()).toBe('buy bread')
+  expect(file.headers.get('content-disposition')).toContain('attachment')
+})
+
+it('decides by a signed link, without a login, once', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const run = await ada.say(await ada.newSession(), 'note: buy milk')
+  await ada.until(run, isPiece('asked'))
+  const { body } = await ada.post(`/api/approvals/${run}/${encodeURIComponent('approval 1.1')}/link`)
+  const { pathname, search } = new URL(body.refuse_url)
+  const anybody = new Browser(...urls)
+  expect((await anybody.fetch(`${pathname}${search}`)).status).toBe(200)
+  const confirmed = await anybody.fetch(`${pathname}${search}`, {
+    method: 'POST',
+    headers: { origin: 'null', 'sec-fetch-site': 'same-origin' },
+  })
+  expect(confirmed.status).toBe(200)
+  expect(piecesIn(await ada.ended(run))).toContainEqual(
+    expect.objectContaining({ type: 'decided', decision: 'refuse' }),
+  )
+  expect((await anybody.fetch(`${pathname}${search}`, { method: 'POST' })).status).toBe(409)
+})
+
+it('runs of one session take turns, also while one of them waits for somebody', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const session = await ada.newSession()
+  const first = await ada.say(session, 'note: one')
+  const second = await ada.say(session, 'two')
+  await ada.until(first, isPiece('asked'))
+  await ada.ended(await ada.say(await ada.newSession(), 'elsewhere things go on'))
+  expect((await ada.get(`/api/runs/${second}`)).body.status).toBe('queued')
+  await ada.post(`/api/approvals/${first}/${encodeURIComponent('approval 1.1')}`, { decision: 'refuse', reason: 'no' })
+  expect(answerIn(await ada.ended(first))).toContain('refused this call: no')
+  expect(answerIn(await ada.ended(second))).toContain('two')
+})
+
+it('a stop ends the run, wherever it is: queued, answering, or waiting for somebody', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const session = await ada.newSession()
+  const waiting = await ada.say(session, 'note: one')
+  const queued = await ada.say(session, 'two')
+  await ada.until(waiting, isPiece('asked'))
+  expect((await ada.post(`/api/runs/${queued}/cancel`)).body.status).toBe('cancelled')
+  await ada.post(`/api/approvals/${waiting}/${encodeURIComponent('approval 1.1')}`, { decision: 'stop' })
+  expect((await ada.ended(waiting)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
+
+  const answering = await ada.say(session, 'write 20000 words')
+  await ada.until(answering, isPiece('text'))
+  await ada.post(`/api/runs/${answering}/cancel`)
+  expect((await ada.ended(answering)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
+  expect(answerIn(await ada.ended(await ada.say(session, 'and now?')))).toContain('and now?')
+})
+
+it('the same key once more is the same run, and for another message a conflict', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const session_id = await ada.newSession()
+  const wanted = { session_id, message: 'once', idempotency_key: 'k' }
+  const [one, two] = [await ada.post('/api/runs', wanted), await ada.post('/api/runs', wanted)]
+  expect(two.body).toEqual(one.body)
+  expect((await ada.post('/api/runs', { ...wanted, message: 'other' })).status).toBe(409)
+})
+
+it('the old contract answers in the same request', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const frames = []
+  const init = { method: 'POST', body: '{"message":"as before"}', headers: { 'content-type': 'application/json' } }
+  for await (const frame of ada.frames('/api/chat/my-old-session', init)) frames.push(frame)
+  expect(frames[0]).toMatchObject({ event: 'run', data: { status: 'queued' } })
+  expect(answerIn(frames)).toContain('as before')
+  expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
+  expect((await ada.get('/api/sessions/my-old-session')).status).toBe(200)
+  const grace = await new Browser(...urls).be('grace')
+  expect((await grace.post('/api/chat/my-old-session', { message: 'mine?' })).status).toBe(404)
+})

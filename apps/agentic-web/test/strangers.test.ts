@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createApp, createServices } from '../src/api/app'
+import { readApiConfig } from '../src/config'
+import { openDatabase } from '../src/database/open'
+import { Browser, deploy, type Deployment, isPiece } from './deployment'
+
+let deployment: Deployment & { end(): Promise<void> }
+let url: string
+let own: { session: string; run: string; name: string }
+let ada: Browser
+
+beforeAll(async () => {
+  deployment = await deploy()
+  url = (await deployment.startApi()).url
+  await deployment.startWorker()
+  ada = await new Browser(url).be('ada')
+  const session = await ada.newSession()
+  const before = await ada.say(session, 'note: mine')
+  await ada.until(before, isPiece('asked'))
+  await ada.post(`/api/approvals/${before}/approval%201.1`, { decision: 'approve' })
+  await ada.ended(before)
+  const run = await ada.say(session, 'note: mine, too')
+  const { name } = await ada.until(run, isPiece('asked'))
+  own = { session, run, name: encodeURIComponent(name) }
+  await ada.until(
+    run,
+    (piece): piece is Extract<typeof piece, { type: 'state' }> => 'state' in piece && piece.state === 'waiting',
+  )
+})
+afterAll(() => deployment.end())
+
+/** What each route with somebody's id in its address is asked with, as its owner might. */
+function asks(): Readonly<Record<string, { path: string; body?: unknown }>> {
+  const { session, run, name } = own
+  return {
+    'GET /api/sessions/:id': { path: `/api/sessions/${session}` },
+    'PATCH /api/sessions/:id': { path: `/api/sessions/${session}`, body: { title: 'Hers' } },
+    'DELETE /api/sessions/:id': { path: `/api/sessions/${session}` },
+    'GET /api/sessions/:id/files': { path: `/api/sessions/${session}/files` },
+    'GET /api/sessions/:id/files/:path{.+}': { path: `/api/sessions/${session}/files/notes.md` },
+    'GET /api/runs/:id': { path: `/api/runs/${run}` },
+    'GET /api/runs/:id/events': { path: `/api/runs/${run}/events` },
+    'POST /api/runs/:id/cancel': { path: `/api/runs/${run}/cancel` },
+    'POST /api/runs/:id/retry': { path: `/api/runs/${run}/retry` },
+    'POST /api/runs': { path: '/api/runs', body: { session_id: session, message: 'hello' } },
+    'POST /api/chat/:sessionId': { path: `/api/chat/${session}`, body: { message: 'hello' } },
+    'POST /api/approvals/:runId/:name': { path: `/api/approvals/${run}/${name}`, body: { decision: 'approve' } },
+    'POST /api/approvals/:runId/:name/link': { path: `/api/approvals/${run}/${name}/link` },
+  }
+}
+
+async function routesOf() {
+  const config = readApiConfig(deployment.env)
+  const database = await openDatabase(config)
+  const app = createApp(await createServices(database, config, () => {}))
+  await database.close()
+  return app.routes.map(({ method, path }) => `${method} ${path}`)
+}
+
+async function send(browser: Browser, route: string) {
+  const { path, body } = asks()[route] ?? { path: '' }
+  const [method = ''] = route.split(' ')
+  const json = { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+  const response = await browser.fetch(path, { method, ...(body !== undefined && json) })
+  const shown = { status: response.status, code: '' }
+  if (response.status !== 200) shown.code = ((await response.json().catch(() => ({}))) as { code?: string }).code ?? ''
+  else await response.body?.cancel()
+  return shown
+}
+
+describe('what is of one user', () => {
+  it('is not there for another, on any route', async () => {
+    const grace = await new Browser(url).be('grace')
+    const withIds = (await routesOf()).filter((route) => /:/.test(route))
+    expect(Object.keys(asks())).toEqual(expect.arrayContaining([...new Set(withIds)]))
+    for (const route of Object.keys(asks())) {
+      expect(await send(grace, route), route).toEqual({ status: 404, code: 'NOT_FOUND' })
+      expect((await send(new Browser(url), route)).status, route).toBe(401)
+    }
+    for (const route of Object.keys(asks()).filter((each) => each.startsWith('GET'))) {
+      expect((await send(ada, route)).status, route).toBe(200)
+    }
+  })
+
+  it('is not in lists and settings of another', async () => {
+    const grace = await new Browser(url).be('grace')
+    await ada.send('PUT', '/api/settings', {
+      ...{ provider: 'openai-compatible', base_url: 'https://api.openai.com/v1', model: 'm', reasoning: 'none' },
+      api_key: 'sk-of-ada',
+    })
+    expect((await grace.get('/api/sessions')).body).toEqual({ sessions: [], next: null })
+    expect((await grace.get('/api/approvals')).body).toEqual({ approvals: [] })
+    expect((await grace.get('/api/settings')).body).toMatchObject({ provider: 'demo', has_api_key: false })
+    expect((await grace.get('/api/durably/runs')).body.runs).toEqual([])
+    expect((await grace.get('/api/durably/waits')).body.waits).toEqual([])
+    expect((await grace.get('/api/durably/stats')).body).toMatchObject({ completed: 0, pending: 0 })
+    await ada.send('PUT', '/api/settings', { provider: 'demo', base_url: null, model: 'demo', reasoning: 'none' })
+  })
+
+  it('is not served to another by the hooks, and nobody does more there than read, stop and retry', async () => {
+    const grace = await new Browser(url).be('grace')
+    const { body: described } = await ada.get('/api/durably/openapi.json')
+    const paths = Object.entries(described.paths as Record<string, Record<string, unknown>>)
+    const ofRuns = paths.filter(([path]) => path.includes('{id}'))
+    expect(ofRuns.length).toBeGreaterThan(8)
+    for (const [path, methods] of ofRuns) {
+      const address = `/api/durably${path.replace('{id}', own.run)}`
+      for (const method of Object.keys(methods)) {
+        const { status } = await grace.send(method.toUpperCase(), address, method === 'get' ? undefined : {})
+        expect([403, 404], `${method} ${path}`).toContain(status)
+      }
+    }
+    for (const path of ['/signal', '/fork', '/unpark', '/fail']) {
+      const body = { name: 'approval 1.1', payload: { decision: 'approve' } }
+      expect((await ada.post(`/api/durably/runs/${own.run}${path}`, body)).status, path).toBe(403)
+    }
+    expect((await ada.post('/api/durably/runs', { jobName: 'agent', payload: {} })).status).toBe(403)
+    expect((await ada.post('/api/durably/bulk', { action: 'cancel', filter: {} })).status).toBe(404)
+  })
+
+  it('stays where it is after all of that', async () => {
+    expect((await ada.get(`/api/sessions/${own.session}`)).body).toMatchObject({
+      title: 'note: mine',
+      state: 'waiting',
+    })
+    expect((await ada.get(`/api/runs/${own.run}`)).body).toMatchObject({ isWaiting: true, isCancelRequested: false })
+  })
+})
+
+describe('a page of another site', () => {
+  it('writes nothing with the cookies of who looks at it', async () => {
+    const forms = [
+      { origin: 'https://evil.test', 'content-type': 'application/json' },
+      { origin: 'null', 'content-type': 'application/json' },
+      { origin: `${new URL('http://agentic.test').origin}.evil.test`, 'content-type': 'application/json' },
+      { 'sec-fetch-site': 'cross-site', 'content-type': 'application/json' },
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'application/x-www-form-urlencoded' },
+    ]
+    for (const headers of forms) {
+      const body = JSON.stringify({ title: 'x' })
+      const init = { method: 'POST', body, headers: headers as Record<string, string> }
+      expect([400, 403], JSON.stringify(headers)).toContain((await ada.fetch('/api/sessions', init)).status)
+    }
+    expect((await ada.get('/api/sessions')).body.sessions).toHaveLength(1)
+  })
+})
+
+it('too many runs of one user are refused, at all instances together, and another goes on', async () => {
+  const second = await deployment.startApi({ RUNS_PER_MINUTE: '6' })
+  const third = await deployment.startApi({ RUNS_PER_MINUTE: '6' })
+  const grace = await new Browser(second.url, third.url).be('grace')
+  const session_id = await grace.newSession()
+  const answers = []
+  for (let n = 0; n < 8; n++) answers.push((await grace.post('/api/runs', { session_id, message: 'hi' })).status)
+  // What she asked for in vain above counts, too.
+  expect(answers.slice(0, 2)).toEqual([202, 202])
+  expect(answers.slice(-2)).toEqual([429, 429])
+  ada.urls = [second.url]
+  expect((await ada.post('/api/runs', { session_id: own.session, message: 'hi' })).status).toBe(202)
+})
