@@ -9,6 +9,7 @@ import { startOwnPostgres } from '../../../test/postgres'
 import { SCALE } from '../../../test/scale'
 import { removeExpired } from '../src/worker/housekeeping'
 import { type Env, readApiConfig, readWorkerConfig } from '../src/config'
+import type { Piece } from '../src/contract'
 import { openDatabase } from '../src/database/open'
 import { interpolate, readCompose } from '../src/local/compose'
 import { placeAll } from '../src/local/places'
@@ -187,6 +188,10 @@ it('a database that crashes in the middle of an answer takes nothing of it along
   expect(answerIn(frames)).toMatch(/ word-300$/)
 })
 
+const isSuspended = (piece: Piece): piece is Extract<Piece, { type: 'state' }> => {
+  return piece.type === 'state' && piece.state === 'waiting'
+}
+
 describe('what is kept', () => {
   it('of a session that nobody has used for long goes, and of one in use stays', async () => {
     const deployment = await deployed()
@@ -204,8 +209,15 @@ describe('what is kept', () => {
     onTestFinished(() => database.close())
     const long = new Date(Date.now() - 31 * 86_400_000)
     await database.db.updateTable('sessions').set({ updated_at: long }).where('session_id', '=', old).execute()
-    await removeExpired(database.db, { sessionDays: 30 })
-    expect((await ada.get('/api/sessions')).body.sessions).toMatchObject([{ session_id: young, state: 'completed' }])
+    const waiting = await ada.newSession()
+    await ada.until(await ada.say(waiting, 'note: ask me'), isSuspended)
+    await database.db.updateTable('sessions').set({ updated_at: long }).where('session_id', '=', waiting).execute()
+    await removeExpired(database, { sessionDays: 30 })
+    expect((await ada.get('/api/sessions')).body.sessions).toMatchObject([
+      { session_id: young, state: 'completed' },
+      { session_id: waiting, state: 'waiting' },
+    ])
+    expect(await database.durably.getRuns({ labels: { session: old } })).toEqual([])
     expect((await ada.get(`/api/sessions/${old}/files`)).status).toBe(404)
     const files = await database.db.selectFrom('session_files').select('session_id').execute()
     expect(files).toEqual([{ session_id: young }])
@@ -226,6 +238,7 @@ describe('what is kept', () => {
     const database = await openDatabase(readApiConfig(deployment.env))
     onTestFinished(() => database.close())
     expect(await database.db.selectFrom('messages').selectAll().execute()).toEqual([])
-    expect(await database.durably.getRuns()).toMatchObject([{ id: run, status: 'cancelled' }])
+    await removeExpired(database, { sessionDays: 30 })
+    expect(await database.durably.getRuns()).toEqual([])
   })
 })

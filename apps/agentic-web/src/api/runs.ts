@@ -61,11 +61,10 @@ export async function startRun(services: Services, context: AppContext, wanted: 
       .set({ updated_at: sql`now()` })
       .where('session_id', '=', session_id)
       .where('user_id', '=', user_id)
-      .returning('last_run_id')
+      .returning(['last_run_id', sql<string>`nextval('message_places')`.as('place')])
       .executeTakeFirst()
     if (session === undefined) throw notFound('session')
-    const { rows } = await sql<{ place: string }>`select nextval('message_places') as place`.execute(trx)
-    const input = { session_id, user_id, message, place: rows[0]?.place ?? '' }
+    const input = { session_id, user_id, message, place: session.place }
     const run = await agent.trigger(input, {
       tenant: user_id,
       concurrencyKey: sessionKey(session_id),

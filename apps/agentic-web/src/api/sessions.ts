@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isEnded, type Run } from '@coji/durably'
+import type { Run } from '@coji/durably'
 import { Hono } from 'hono'
-import { AGENT_JOB } from '../agent/declaration'
 import {
   type FileList,
   type Message,
@@ -14,6 +13,7 @@ import {
 } from '../contract'
 import type { Tables } from '../database/tables'
 import { stateOf, viewRun } from '../run-view'
+import { removeSession, runsOf } from '../sessions/remove-session'
 import { readBody, readQuery } from './body'
 import { invalid, notFound, RequestError } from './problem'
 import type { AppContext, AppEnv, Services } from './services'
@@ -32,7 +32,8 @@ export function sessionRoutes(services: Services): Hono<AppEnv> {
     .get('/:id', async (context) => context.json(await showSession(services, context)))
     .patch('/:id', async (context) => context.json(await renameSession(services, context)))
     .delete('/:id', async (context) => {
-      await removeSession(services, context)
+      const { session_id: sessionId, user_id: userId } = await requireSession(services, context)
+      await removeSession(services, { userId, sessionId })
       return context.body(null, 204)
     })
     .get('/:id/files', async (context) => context.json(await listFiles(services, context)))
@@ -156,15 +157,6 @@ async function showSession(services: Services, context: AppContext): Promise<Ses
   }
 }
 
-interface Whose {
-  readonly userId: string
-  readonly sessionId: string
-}
-
-function runsOf({ durably }: Services, { userId, sessionId }: Whose) {
-  return durably.scoped({ tenant: userId }).getRuns({ jobName: AGENT_JOB, labels: { session: sessionId } })
-}
-
 async function renameSession(services: Services, context: AppContext): Promise<Session> {
   const { title } = await readBody(context, sessionPatchSchema)
   const row = await requireSession(services, context)
@@ -177,18 +169,6 @@ async function renameSession(services: Services, context: AppContext): Promise<S
     .execute()
   const run = row.last_run_id === null ? null : services.durably.scoped({ tenant: userId }).getRun(row.last_run_id)
   return toSession({ ...row, title }, await run)
-}
-
-/** What is going on in it is cancelled; what has ended goes with it. */
-async function removeSession(services: Services, context: AppContext): Promise<void> {
-  const { session_id: sessionId } = await requireSession(services, context)
-  const { id: userId } = context.var.user
-  const mine = services.durably.scoped({ tenant: userId })
-  for (const { id, status } of await runsOf(services, { userId, sessionId })) {
-    const now = isEnded(status) ? status : (await mine.cancel(id).catch(() => mine.getRun(id)))?.status
-    if (now !== undefined && isEnded(now)) await mine.deleteRun(id)
-  }
-  await services.db.deleteFrom('sessions').where('session_id', '=', sessionId).where('user_id', '=', userId).execute()
 }
 
 async function listFiles(services: Services, context: AppContext): Promise<FileList> {

@@ -29,6 +29,10 @@ const MIGRATIONS: readonly string[] = [
   );
   create index sessions_by_user on sessions (user_id, updated_at desc, session_id desc);
   create index sessions_unused on sessions (updated_at);
+  create table forgotten_runs (
+    run_id text primary key,
+    user_id text not null
+  );
   create sequence message_places;
   create table messages (
     message_id text primary key,

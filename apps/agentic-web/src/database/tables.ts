@@ -30,6 +30,12 @@ interface Sessions {
   updated_at: Instant
 }
 
+/** Runs of sessions that are gone, which go when they have ended. */
+interface ForgottenRuns {
+  run_id: string
+  user_id: string
+}
+
 /** `place` orders the runs of a session, `position` what was said in one. */
 interface Messages {
   message_id: string
@@ -112,6 +118,7 @@ export interface Tables extends DurablyDatabase {
   users: Users
   logins: Logins
   sessions: Sessions
+  forgotten_runs: ForgottenRuns
   messages: Messages
   session_files: SessionFiles
   staged_files: StagedFiles

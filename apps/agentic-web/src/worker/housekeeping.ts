@@ -1,14 +1,18 @@
+import { ENDED_STATUSES } from '@coji/durably'
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
 import type { WorkerConfig } from '../config'
+import type { Database } from '../database/open'
 import type { Tables } from '../database/tables'
 import type { Log } from '../log'
+import { removeForgotten, removeSession } from '../sessions/remove-session'
 import type { AnyTool } from '../tools/tool'
 
 const EVERY_MS = 60_000
 
-interface Household {
-  readonly db: Kysely<Tables>
+type Opened = Pick<Database, 'db' | 'durably'>
+
+interface Household extends Opened {
   readonly tools: readonly AnyTool[]
   readonly config: Pick<WorkerConfig, 'sessionDays'>
   readonly log: Log
@@ -19,7 +23,7 @@ export async function lookAfter(household: Household): Promise<() => void> {
   const { db, tools, config, log } = household
   await tellTools(db, tools)
   const timer = setInterval(() => {
-    Promise.all([tellTools(db, tools), removeExpired(db, config)]).catch((error) => {
+    Promise.all([tellTools(db, tools), removeExpired(household, config)]).catch((error) => {
       log('warn', 'housekeeping failed', { error: String(error) })
     })
   }, EVERY_MS)
@@ -44,12 +48,23 @@ async function tellTools(db: Kysely<Tables>, tools: readonly AnyTool[]): Promise
   }
 }
 
-/** Sessions that nobody has used for so long go with their messages and files; their runs go as ended runs do. */
-export async function removeExpired(
-  db: Kysely<Tables>,
-  { sessionDays }: Pick<WorkerConfig, 'sessionDays'>,
-): Promise<void> {
-  await sql`delete from sessions where updated_at < now() - make_interval(days => ${sessionDays})`.execute(db)
+const MOST_AT_ONCE = 100
+
+/** Sessions that nobody has used for so long go, with all that belongs to them; one in which something waits is in use. */
+export async function removeExpired(opened: Opened, { sessionDays }: Pick<WorkerConfig, 'sessionDays'>): Promise<void> {
+  const { db } = opened
+  const expired = await db
+    .selectFrom('sessions')
+    .leftJoin('durably_runs as run', (join) =>
+      join.onRef('run.id', '=', 'sessions.last_run_id').onRef('run.tenant', '=', 'sessions.user_id'),
+    )
+    .where('sessions.updated_at', '<', sql<Date>`now() - make_interval(days => ${sessionDays})`)
+    .where(({ eb, or }) => or([eb('run.status', 'is', null), eb('run.status', 'in', ENDED_STATUSES)]))
+    .select(['session_id as sessionId', 'user_id as userId'])
+    .limit(MOST_AT_ONCE)
+    .execute()
+  for (const session of expired) await removeSession(opened, session)
+  await removeForgotten(opened)
   await sql`delete from staged_files where created_at < now() - interval '1 day'`.execute(db)
   await sql`delete from logins where expires_at < now()`.execute(db)
   await sql`delete from oauth_state where expires_at < now()`.execute(db)

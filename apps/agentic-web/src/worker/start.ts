@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { Durably } from '@coji/durably'
-import { withRetention } from '@coji/durably/plugins'
 import { type AgentParts, defineAgent } from '../agent/agent-job'
 import { createModelChoice } from '../agent/choose-model'
 import { createDemoModel } from '../agent/models/demo'
@@ -20,7 +19,6 @@ export interface RunningWorker {
   stop(): Promise<void>
 }
 
-const DAY_MS = 86_400_000
 const BEATS_PER_LEASE = 6
 
 /** What tests put in the place of the real parts. */
@@ -38,9 +36,8 @@ export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerP
   const models = { demo: createDemoModel({ wordMs: config.demoWordMs }), openAiCompatible: createOpenAiModel(config) }
   const modelOf = parts.modelOf ?? createModelChoice(database, models, config)
   durably.register({ agent: defineAgent({ db, tools, modelOf }) })
-  durably.use(withRetention({ olderThan: config.sessionDays * DAY_MS }))
   logRuns(durably, log)
-  const stopLooking = await lookAfter({ db, tools, config, log })
+  const stopLooking = await lookAfter({ db, durably, tools, config, log })
   // Who started this process has seen that one die: nobody has to wait for its leases to run out.
   if (config.deadWorkerId !== undefined) await durably.recover({ workerId: config.deadWorkerId })
   durably.start()
