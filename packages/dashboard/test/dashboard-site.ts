@@ -1,3 +1,4 @@
+import { createScheduler } from '@coji/durably-cluster'
 import { createDurably, type Durably } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -16,13 +17,15 @@ export async function openSite(assets: Assets, options: HandlerOptions = { allow
   const durably: Durably = createDurably({ storage: createMemoryStorage(), pollingInterval: 50, concurrency: 4 })
   durably.use(withLogPersistence())
   const jobs = durably.register(JOBS)
-  const api = createDurablyHandler(durably, options)
+  const schedules = createScheduler(durably)
+  const api = createDurablyHandler(durably, { schedules, ...options })
   const handler = serveDashboard(assets, { api, basePath: BASE })
   let server = await listen(handler)
   const { port } = new URL(server.url)
   return {
     durably,
     jobs,
+    schedules,
     url: `${server.url}${BASE}`,
     /** As while a server is started anew. */
     goAway: () => server.close(),

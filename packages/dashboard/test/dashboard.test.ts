@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { button, rows, withDashboard } from './dashboard-page'
 import { countHours } from './counted-hours'
 import { gate } from './jobs'
@@ -295,4 +296,41 @@ test('shows what was counted, for a time and a job that the address keeps', () =
     expect(new URL(page.url()).search).toBe('?range=30d&job=charge-card')
     await page.reload()
     await page.getByRole('img', { name: /^Queue latency. There is none/ }).waitFor()
+  }))
+
+test('lists schedules, pauses them, and runs one now', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const { schedules, jobs, durably } = site
+    await schedules.create('nightly', { job: jobs.importOrders, payload: { file: 'a.csv' }, cron: '0 2 * * *' })
+    await open('/')
+    await page.getByRole('link', { name: 'Schedules' }).click()
+    const listed = page.getByRole('list', { name: 'Schedules' }).getByRole('listitem')
+    await listed.filter({ hasText: '0 2 * * * (UTC)' }).waitFor()
+    await button(page, 'Pause: nightly').click()
+    await button(page, 'Pause').click()
+    await listed.filter({ hasText: 'by hand' }).waitFor()
+    expect(await schedules.get('nightly')).toMatchObject({ pausedBecause: 'by hand' })
+    await button(page, 'Resume: nightly').click()
+    await button(page, 'Resume').click()
+    await button(page, 'Pause: nightly').waitFor()
+    await button(page, 'Run now: nightly').click()
+    await button(page, 'Run now').click()
+    await expect.poll(async () => (await durably.getRuns()).length).toBe(1)
+  }))
+
+test('leads from a run to its children and back', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const { durably } = site
+    durably.defineJob({ name: 'parent', input: z.unknown() }, (ctx) => ctx.trigger('one', { name: 'child' }, 1))
+    durably.defineJob({ name: 'child', input: z.unknown() }, () => 1)
+    const { id } = await durably.trigger('parent')
+    durably.start()
+    await open(`/runs/${id}`)
+    await page
+      .getByRole('region', { name: 'Children' })
+      .getByRole('link', { name: /^child/ })
+      .click()
+    await page.getByRole('heading', { name: 'child', level: 1 }).waitFor()
+    await page.getByRole('complementary', { name: 'Facts' }).getByRole('link').first().click()
+    await page.getByRole('heading', { name: 'parent', level: 1 }).waitFor()
   }))

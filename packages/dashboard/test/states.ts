@@ -25,6 +25,9 @@ export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDas
   ['raw', ({ page }) => showTab(page, { tab: 'Raw', sees: '"currentStepIndex"' })],
   ['statistics', showStatistics],
   ['month', async ({ page }) => button(page, '30 days').click()],
+  ['no schedules', (dashboard) => openPath(dashboard, { path: '/schedules', sees: 'There are no schedules yet' })],
+  ['schedules', showSchedules],
+  ['pausing', async ({ page }) => button(page, 'Pause: nightly report').click()],
   ['missing', (dashboard) => openPath(dashboard, { path: '/runs/nowhere', sees: 'There is no such run' })],
 ]
 
@@ -77,6 +80,16 @@ async function showBusyDay({ page, open }: OpenDashboard): Promise<void> {
 async function showStatistics(dashboard: OpenDashboard): Promise<void> {
   await countHours(dashboard.site.durably)
   await openPath(dashboard, { path: '/stats?range=7d', sees: 'Queue latency, p95' })
+}
+
+async function showSchedules(dashboard: OpenDashboard): Promise<void> {
+  const { schedules, jobs } = dashboard.site
+  const payload = { file: 'a.csv' }
+  const job = jobs.importOrders
+  await schedules.create('nightly report', { job, payload, cron: '0 2 * * *', zone: 'Asia/Tokyo' })
+  await schedules.create('poll', { job, payload, every: 3_600_000, tenant: 'acme' })
+  await schedules.pause('poll', { tenant: 'acme', because: 'the shop is closed' })
+  await openPath(dashboard, { path: '/schedules', sees: 'the shop is closed' })
 }
 
 async function choose({ page }: OpenDashboard): Promise<void> {

@@ -6,6 +6,7 @@ import { Notices, NoticesProvider } from './parts/notices'
 import { EmptyState } from './parts/empty-state'
 import { TopBar } from './parts/top-bar'
 import { RunPage } from './run/run-page'
+import { SchedulesPage } from './schedules/schedules-page'
 import { StatsPage } from './stats/stats-page'
 import { useMe } from './use-me'
 
@@ -36,6 +37,9 @@ export function App({ api, basePath }: AppProps) {
               <Switch>
                 <Route path="/">
                   <ListPage />
+                </Route>
+                <Route path="/schedules">
+                  <SchedulesPage />
                 </Route>
                 <Route path="/stats">
                   <StatsPage />

@@ -1,5 +1,6 @@
 import { InvalidOptionError, type Run } from '@coji/durably-core'
 import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import type { ServedInbox, ServedSchedules } from './schedules'
 import { requireSecret } from './signed'
 import type { Action } from './wire'
 
@@ -54,6 +55,10 @@ export interface HandlerOptions {
   readonly origins?: readonly string[] | undefined
   /** Signs the links of `signLink()`; without it there are none. 32 characters or more, the same on all instances. */
   readonly linkSecret?: string | undefined
+  /** What `createScheduler()` made: served are its schedules. */
+  readonly schedules?: ServedSchedules | undefined
+  /** What `createInbox()` made: served are its messages. */
+  readonly inbox?: ServedInbox | undefined
   /** Bytes of a body. Default 2 MiB. */
   readonly maxBodyBytes?: number | undefined
   /** So many runs, events or log lines in one answer. Default 200. */
@@ -71,6 +76,8 @@ const OPTIONS: OptionNames<HandlerOptions> = {
   redact: true,
   origins: true,
   linkSecret: true,
+  schedules: true,
+  inbox: true,
   maxBodyBytes: true,
   maxPageSize: true,
   keepAliveInterval: true,
@@ -84,6 +91,8 @@ export interface Settings {
   readonly redact: ((value: unknown, field: RedactedField) => unknown) | null
   readonly origins: readonly string[]
   readonly linkSecret: string | null
+  readonly schedules: ServedSchedules | null
+  readonly inbox: ServedInbox | null
   readonly maxBodyBytes: number
   readonly maxPageSize: number
   readonly keepAliveMs: number
@@ -105,6 +114,8 @@ export function toSettings(options: HandlerOptions): Settings {
     redact,
     origins: origins.map(originOf),
     linkSecret,
+    schedules: options.schedules ?? null,
+    inbox: options.inbox ?? null,
     maxBodyBytes: positive('maxBodyBytes', options.maxBodyBytes, 2 * 1024 * 1024),
     maxPageSize: positive('maxPageSize', options.maxPageSize, 200),
     keepAliveMs: positive('keepAliveInterval', options.keepAliveInterval, 15_000),

@@ -1,5 +1,6 @@
 import type { Log, Run, Step, StoredEvent } from '@coji/durably-core'
 import type { RedactedField, Settings } from './options'
+import type { ServedMessage, ServedSchedule } from './wire-cluster'
 
 type Of = RedactedField['run']
 type Field = RedactedField['field']
@@ -11,6 +12,8 @@ export interface Presenter {
   log(log: Log, of: Of): unknown
   event(event: StoredEvent, of: Of): unknown
   explanation(text: string, of: Of): string
+  schedule(schedule: ServedSchedule): unknown
+  message(message: ServedMessage): unknown
 }
 
 const AS_IT_IS: Presenter = {
@@ -19,6 +22,8 @@ const AS_IT_IS: Presenter = {
   log: (log) => log,
   event: (event) => event,
   explanation: (text) => text,
+  schedule: shownSchedule,
+  message: (message) => message,
 }
 
 const OF_RUN: readonly Field[] = ['payload', 'output', 'error', 'errorDetail', 'progress']
@@ -42,7 +47,17 @@ export function createPresenter({ redact }: Pick<Settings, 'redact'>): Presenter
     log: (log, of) => show(log, OF_LOG, of),
     event: (event, of) => show(event, OF_EVENT, of),
     explanation: (text, of) => String(redact(text, { run: named(of), field: 'explanation' })),
+    schedule: (schedule) => show(shownSchedule(schedule), ['payload'], { ...schedule, id: '' }),
+    message: (message) => show(message, ['payload'], { id: '', jobName: '', tenant: message.tenant }),
   }
+}
+
+/** What a schedule has beside that is for the code that defines it. */
+function shownSchedule(schedule: ServedSchedule): ServedSchedule {
+  const { id, name, tenant, jobName, payload, timing, source, pausedBecause } = schedule
+  const { nextAt, firedUntil, firedCount, missedCount, createdAt, updatedAt, endedAt } = schedule
+  const times = { nextAt, firedUntil, firedCount, missedCount, createdAt, updatedAt, endedAt }
+  return { id, name, tenant, jobName, payload, timing, source, pausedBecause, ...times }
 }
 
 function named({ id, jobName, tenant }: Of): Of {

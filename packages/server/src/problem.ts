@@ -11,6 +11,8 @@ export type ProblemCode =
   | 'UNSUPPORTED_MEDIA_TYPE'
   | 'INVALID_REQUEST'
   | 'BODY_TOO_LARGE'
+  | 'NOT_FOUND'
+  | 'NOT_SERVED'
 
 const OF_THE_HANDLER: Readonly<Record<ProblemCode, number>> = {
   UNAUTHENTICATED: 401,
@@ -21,6 +23,8 @@ const OF_THE_HANDLER: Readonly<Record<ProblemCode, number>> = {
   UNSUPPORTED_MEDIA_TYPE: 415,
   INVALID_REQUEST: 400,
   BODY_TOO_LARGE: 413,
+  NOT_FOUND: 404,
+  NOT_SERVED: 501,
 }
 
 const OF_THE_STORAGE: Readonly<Record<StorageErrorCode, number>> = {
@@ -43,7 +47,6 @@ const STATUS_OF: Readonly<Record<string, number>> = {
   ...OF_THE_HANDLER,
   ...OF_THE_STORAGE,
   INVALID_OPTION: 400,
-  NOT_FOUND: 404,
   CONFLICT: 409,
   HISTORY_REQUIRED: 409,
   LOGS_UNAVAILABLE: 410,

@@ -17,13 +17,9 @@ import type {
   TriggerOptions,
 } from '@coji/durably-core'
 import { z } from 'zod'
+import { count, flag, instant, oneOrMany, text, value, wholeNumber } from './wire-parts'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
-
-const instant = z.string().meta({ format: 'date-time' })
-const count = z.int().nonnegative()
-/** Whatever a job takes or gives. What was `undefined` is left out. */
-const value = z.unknown().optional()
 
 const errorDetail = z.looseObject({ name: z.string() }).nullable()
 const progress = z.object({ current: z.number(), total: z.number().optional(), message: z.string().optional() })
@@ -185,7 +181,18 @@ export const statisticsSchema = z
   .meta({ id: 'Statistics' })
 
 /** What one may do over HTTP. `read` is everything that changes nothing. */
-export const ACTIONS = ['read', 'trigger', 'cancel', 'retry', 'signal', 'fork', 'unpark', 'delete', 'audit'] as const
+export const ACTIONS = [
+  'read',
+  'trigger',
+  'cancel',
+  'retry',
+  'signal',
+  'fork',
+  'unpark',
+  'delete',
+  'audit',
+  'schedule',
+] as const
 /** One of `ACTIONS`. */
 export type Action = (typeof ACTIONS)[number]
 
@@ -197,6 +204,9 @@ export const meSchema = z
     actions: z.array(z.enum(ACTIONS)),
     /** Whether events of runs are stored, so that runs can be followed. */
     history: z.boolean(),
+    /** Whether schedules and the inbox are served. */
+    schedules: z.boolean(),
+    inbox: z.boolean(),
   })
   .meta({ id: 'Me' })
 
@@ -234,16 +244,6 @@ export const problemSchema = z
   .meta({ id: 'Problem' })
 
 export const openApiSchema = z.looseObject({ openapi: z.string() })
-
-/** In an address: one, or the same name again for each. */
-const oneOrMany = <T extends z.ZodType>(one: T) => z.union([one, z.array(one)])
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
-const wholeNumber = z
-  .string()
-  .regex(/^\d{1,15}$/)
-  .transform(Number)
-
-const text = z.string().min(1).max(512)
 
 const filterShape = {
   status: oneOrMany(z.enum(RUN_STATUSES)).optional(),

@@ -53,6 +53,8 @@ describe('who asks', () => {
       tenant: 'acme',
       actions: ['read'],
       history: true,
+      schedules: true,
+      inbox: true,
     })
     expect((await ask('GET /me', as('cat'))).json).toMatchObject({ actions: ['read', 'cancel'] })
     expect((await ask('GET /me', as('ops'))).json).toMatchObject({ tenant: null })

@@ -1,3 +1,4 @@
+import { createInbox, createScheduler, type Inbox, type Scheduler } from '@coji/durably-cluster'
 import { createDurably, type Durably, type Storage } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -24,6 +25,8 @@ export interface Answered {
 export interface Api {
   readonly durably: Durably
   readonly handler: DurablyHandler
+  readonly schedules: Scheduler
+  readonly inbox: Inbox
   /** Every answer is checked against the OpenAPI document. */
   ask(line: string, asked?: Asked): Promise<Answered>
 }
@@ -39,8 +42,9 @@ export function openApi({ storage = createMemoryStorage(), history = true, ...op
   if (history) durably.use(withLogPersistence())
   onTestFinished(() => durably.close())
   const access = options.authorize === undefined ? { allowAnonymous: true as const } : {}
-  const handler = createDurablyHandler(durably, { ...access, ...options })
-  return { durably, handler, ask: (line, asked) => ask(handler, line, asked) }
+  const cluster = { schedules: createScheduler(durably), inbox: createInbox(durably) }
+  const handler = createDurablyHandler(durably, { ...access, ...cluster, ...options })
+  return { durably, handler, ...cluster, ask: (line, asked) => ask(handler, line, asked) }
 }
 
 export const ORIGIN = 'http://app.test'

@@ -24,6 +24,9 @@ const BODIES: Readonly<Record<string, unknown>> = {
   '/runs/batch': { jobName: 'job', runs: [{ payload: 1 }, {}] },
   '/runs/:id/signal': { name: 'go' },
   '/runs/:id/fork': {},
+  '/schedules/pause': { name: 'daily' },
+  '/schedules/resume': { name: 'daily' },
+  '/schedules/run': { name: 'daily' },
   '/bulk': { action: 'cancel', filter: {} },
   '/bulk/preview': { action: 'cancel', filter: {} },
 }
@@ -48,6 +51,8 @@ function expectedOf(path: string, method: string, role: Granted | null): readonl
   if (!may(role, route.action)) return [403]
   if (route.isAboutRun && role.tenant !== null && role.tenant !== 'acme') return [404]
   if (!mayDoBulk(path, role.allow)) return [403]
+  // Only of one tenant there is a schedule of that name.
+  if (path.startsWith('/schedules/') && role.tenant !== 'acme') return [404]
   // Not every command fits the state of the run.
   return route.method === 'GET' ? [200] : [200, 201, 202, 204, 409]
 }
@@ -55,8 +60,9 @@ function expectedOf(path: string, method: string, role: Granted | null): readonl
 it('every route answers every method to every role as the table says', async () => {
   const paths = [...new Set(ROUTES.map(({ path }) => path))]
   for (const [name, role] of Object.entries(ROLES)) {
-    const { durably, ask } = openApi({ authorize: () => role })
-    durably.defineJob({ name: 'job', input: z.unknown() }, () => 1)
+    const { durably, schedules, ask } = openApi({ authorize: () => role })
+    const job = durably.defineJob({ name: 'job', input: z.unknown() }, () => 1)
+    await schedules.create('daily', { job, payload: 1, every: 3_600_000, tenant: 'acme' })
     for (const path of paths) {
       for (const method of METHODS) {
         const { id } = await durably.trigger('job', 1, { tenant: 'acme' })

@@ -205,6 +205,7 @@ CREATE INDEX durably_runs_status_key ON durably_runs USING btree (status, concur
 CREATE INDEX durably_runs_tenant_created ON durably_runs USING btree (tenant, created_at, id);
 CREATE INDEX durably_runs_tenant_job ON durably_runs USING btree (tenant, job_name, created_at, id);
 CREATE INDEX durably_runs_tenant_status ON durably_runs USING btree (tenant, status, created_at, id);
+CREATE INDEX durably_runs_waiting_kind ON durably_runs USING btree (((waiting_for ->> 'kind'::text)), tenant, created_at, id) WHERE ((status = 'pending'::text) AND ((waiting_for ->> 'kind'::text) = ANY (ARRAY['retry'::text, 'unpark'::text])));
 
 create table durably_schedules (
   id text collate "C" not null,

@@ -4,6 +4,7 @@ import { useViewer } from '../api'
 const PLACES = [
   ['/', 'Runs'],
   ['/stats', 'Statistics'],
+  ['/schedules', 'Schedules'],
 ] as const
 
 /** A run is one of the runs. */
@@ -25,7 +26,7 @@ export function TopBar() {
         durably
       </Link>
       <nav className="places" aria-label="Pages">
-        {PLACES.map(([path, label]) => (
+        {PLACES.filter(([path]) => me.schedules || path !== '/schedules').map(([path, label]) => (
           <Link key={path} href={path} aria-current={isAt(path, location) ? 'page' : undefined}>
             {label}
           </Link>

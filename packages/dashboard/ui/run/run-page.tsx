@@ -9,6 +9,7 @@ import { JsonView } from '../parts/json-view'
 import { StatusChip } from '../parts/status-chip'
 import { Trouble } from '../parts/trouble'
 import { hasEnded, shareOf } from '../run-status'
+import { ChildrenView } from './children-view'
 import { EventsView } from './events-view'
 import { LogsView } from './logs-view'
 import { RunActions } from './run-actions'
@@ -66,6 +67,7 @@ function KnownRun({ run, used }: KnownRunProps) {
         <RunTabs run={run} used={used} />
         <aside className="run-side" aria-label="Facts">
           <RunFacts run={run} />
+          <ChildrenView id={run.id} />
         </aside>
       </div>
     </article>

@@ -13,6 +13,7 @@ import type {
 } from '@coji/durably-core'
 import type { BulkResult } from '../bulk'
 import type { BulkBody, BulkPreview, JobList, Me, WaitPage } from '../wire'
+import type { MessageCounts, MessagePage, SchedulePage, ServedSchedule } from '../wire-cluster'
 import { createCommands, withPayload, type ClientCommands } from './commands'
 import { subscribe, watchRuns, type RunChange } from './follow'
 import { createReads } from './reads'
@@ -30,6 +31,31 @@ export type BulkFilter = Omit<RunFilter, 'limit' | 'cursor' | 'waitsForRetry' | 
 
 /** Which of the runs that wait for somebody. */
 export interface WaitsQuery extends Pick<RunFilter, 'jobName' | 'tenant' | 'labels' | 'limit'> {
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+/** Whose schedule or messages. */
+export interface ScheduleScope {
+  readonly tenant?: string | undefined
+}
+
+/** Which schedules. */
+export interface ScheduleListQuery extends ScheduleScope {
+  readonly jobName?: string | undefined
+  readonly limit?: number | undefined
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
+}
+
+/** Which messages. */
+export interface MessageListQuery extends ScheduleScope {
+  readonly type?: string | readonly string[] | undefined
+  /** Delivered, and no job wanted it; or not so. */
+  readonly unwanted?: boolean | undefined
+  readonly from?: string | undefined
+  readonly before?: string | undefined
+  readonly limit?: number | undefined
   /** The `next` of the page before. */
   readonly cursor?: string | undefined
 }
@@ -68,6 +94,18 @@ export interface DurablyClient<TJobs extends JobRecord = JobRecord>
   watchRuns(listener: (change: RunChange) => void): () => void
   /** The runs that wait for somebody, newest first, and the signals they wait for. */
   waits(query?: WaitsQuery): Promise<WaitPage>
+  /** Schedules, by tenant and name. */
+  schedules(query?: ScheduleListQuery): Promise<SchedulePage>
+  /** It fires no more until it is resumed. */
+  pauseSchedule(name: string, options?: ScheduleScope & { readonly because?: string }): Promise<ServedSchedule>
+  /** It fires again from now on. */
+  resumeSchedule(name: string, scope?: ScheduleScope): Promise<ServedSchedule>
+  /** A run of it at once. Answers its id. */
+  runSchedule(name: string, scope?: ScheduleScope): Promise<{ readonly id: string }>
+  /** Messages, the oldest first. */
+  messages(query?: MessageListQuery): Promise<MessagePage>
+  /** How many messages there are. */
+  messageCounts(scope?: ScheduleScope): Promise<MessageCounts>
   /** The jobs that the server knows. */
   jobs(): Promise<JobList['jobs']>
   /** How many runs `bulk()` would be about at present. */
@@ -114,6 +152,12 @@ export function createDurablyClient<TJobs extends JobRecord = JobRecord>(options
     batchTrigger: batchTrigger as DurablyClient<TJobs>['batchTrigger'],
     watchRuns: (listener) => watchRuns(transport, listener),
     waits: (query) => transport.get<WaitPage>('/waits', { ...query }),
+    schedules: (query) => transport.get<SchedulePage>('/schedules', { ...query }),
+    pauseSchedule: (name, given) => transport.write('POST', '/schedules/pause', JSON.stringify({ name, ...given })),
+    resumeSchedule: (name, scope) => transport.write('POST', '/schedules/resume', JSON.stringify({ name, ...scope })),
+    runSchedule: (name, scope) => transport.write('POST', '/schedules/run', JSON.stringify({ name, ...scope })),
+    messages: (query) => transport.get<MessagePage>('/inbox', { ...query }),
+    messageCounts: (scope) => transport.get<MessageCounts>('/inbox/stats', { ...scope }),
     jobs: async () => (await transport.get<JobList>('/jobs')).jobs,
     previewBulk: (action, filter) => transport.write('POST', '/bulk/preview', JSON.stringify({ action, filter })),
     bulk: (action, filter) => transport.write('POST', '/bulk', JSON.stringify({ action, filter })),

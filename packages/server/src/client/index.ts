@@ -4,8 +4,11 @@ export type {
   ClientOptions,
   ClientTriggerOptions,
   DurablyClient,
+  MessageListQuery,
   Named,
   NameOf,
+  ScheduleListQuery,
+  ScheduleScope,
   TypesOf,
   WaitsQuery,
 } from './client'
@@ -16,3 +19,4 @@ export type { TransportOptions } from './transport'
 export type { ClientWaits } from './wait'
 export type { BulkResult } from '../bulk'
 export type { Action, BulkBody, BulkPreview, JobList, Me, Problem, WaitPage } from '../wire'
+export type { MessageCounts, MessagePage, SchedulePage, ServedMessage, ServedSchedule } from '../wire-cluster'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Migration, MigrationContext } from './migration'
 
-/** Runs counted by the hour, and which trace a run belongs to. */
+/** Runs counted by the hour, which trace a run belongs to, and an index of those that wait for a retry or a decision. */
 export const statistics: Migration = {
   version: 11,
   // Who does not know them counts nothing, and creates runs of no trace.
@@ -10,6 +10,7 @@ export const statistics: Migration = {
     context.schema.alterTable(context.name('runs')).addColumn('trace_parent', context.types.text),
     hours(context),
     place(context),
+    ...waitingKinds(context),
   ],
 }
 
@@ -39,6 +40,19 @@ function place({ schema, name, types, dialect }: MigrationContext) {
     .addColumn('run_id', types.text, (column) => column.notNull())
     .addColumn('token', types.text, (column) => column.notNull())
     .modifyEnd(sql.raw(OPTIONS[dialect]))
+}
+
+/** They are few, and whoever counts them would walk through all that are pending: which takes Postgres its time. */
+function waitingKinds({ schema, name, dialect }: MigrationContext) {
+  if (dialect === 'sqlite') return []
+  const kind = sql`(waiting_for ->> 'kind')`
+  return [
+    schema
+      .createIndex(name('runs_waiting_kind'))
+      .on(name('runs'))
+      .expression(sql`${kind}, tenant, created_at, id`)
+      .where(sql<boolean>`status = 'pending' and ${kind} in ('retry', 'unpark')`),
+  ]
 }
 
 const OPTIONS = { sqlite: 'strict, without rowid', postgres: '' } as const

@@ -159,8 +159,7 @@ function conditionsOf(context: SqlContext, query: RunQuery): readonly Sql[] {
     ...(waitsForRetry === undefined ? [] : [waits(context, 'retry', waitsForRetry)]),
     ...(waitsForRetry === true ? [sql`r.status = 'pending'`] : []),
     ...(parked === undefined ? [] : [waits(context, 'unpark', parked)]),
-    // No run that is parked is due, and few others are not: an index has them.
-    ...(parked === true ? [isWaiting(context), sql`r.available_at is null`] : []),
+    ...(parked === true ? isParked(context) : []),
     ...(parentRunId === undefined ? [] : [sql`r.parent_run_id = ${parentRunId}`]),
     ...(holdingKey === undefined ? [] : [sql`r.concurrency_key = ${holdingKey} and r.concurrency_slot is not null`]),
     ...(query.createdFrom === undefined ? [] : [sql`r.created_at >= ${instant(query.createdFrom)}`]),
@@ -168,6 +167,12 @@ function conditionsOf(context: SqlContext, query: RunQuery): readonly Sql[] {
     ...(idPrefix === undefined ? [] : [beginsWith(sql`r.id`, idPrefix)]),
     ...(errorCode === undefined ? [] : [sql`r.error_detail is not null and ${codeOf(context)} = ${errorCode}`]),
   ]
+}
+
+/** On Postgres an index has them. On SQLite one has those that are not due, and few others are not. */
+function isParked(context: SqlContext): readonly Sql[] {
+  if (context.dialect.name === 'postgres') return [sql`r.status = 'pending'`]
+  return [isWaiting(context), sql`r.available_at is null`]
 }
 
 function labelled({ tables }: SqlContext, labels: Readonly<Record<string, string>>): readonly Sql[] {

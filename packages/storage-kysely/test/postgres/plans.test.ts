@@ -417,6 +417,7 @@ describe('plans', () => {
     durably_leaders_pkey: 'keeps a lead to one row; the table is read at once',
     durably_subscriptions_key: 'keeps a type to one row of a job; the table is read at once',
     durably_gathered_pkey: 'keeps a message of a job to one row',
+    durably_runs_waiting_kind: 'has those that wait for a retry or a decision: search.test.ts',
     durably_statistics_key: 'keeps an hour to one row; the table is filled by a plugin',
     durably_statistics_place_pkey: 'keeps the place of counting to one row',
     durably_steps_live_name: 'keeps a name to one recorded step',
