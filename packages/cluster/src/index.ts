@@ -8,6 +8,7 @@ export {
 } from './inbox'
 export { type Cluster, type ClusterOptions, createCluster } from './cluster'
 export type { LeaderStatus } from './leader'
+export type { KnownJobRecord, LeadRecord, WorkerPresence, WorkerRecord } from '@coji/durably-core/storage'
 export type { BackfillOptions } from './backfill'
 export type { Missed } from './definition'
 export type { Schedule } from './schedule'

@@ -63,9 +63,16 @@ export class Placer {
     })
     const made = await placement.assign(
       lead,
-      places.map(({ run: { runId, version }, workerId }, index) => {
+      places.map(({ run: { runId, version, concurrencyKey }, workerId }, index) => {
         const event = events[index]
-        return { runId, version, workerId, events: event === undefined ? [] : durably.drafts.recorded(event) }
+        const takesSlot = concurrencyKey !== null
+        return {
+          runId,
+          version,
+          workerId,
+          takesSlot,
+          events: event === undefined ? [] : durably.drafts.recorded(event),
+        }
       }),
     )
     for (const [index, event] of events.entries()) if (made[index] === true) durably.emit(event)

@@ -109,6 +109,8 @@ export interface Assignment {
   readonly runId: string
   readonly version: number
   readonly workerId: string
+  /** False: it has no key, or has kept its slot. Without it the storage finds out. */
+  readonly takesSlot?: boolean
   readonly events: readonly EventTemplate[]
 }
 

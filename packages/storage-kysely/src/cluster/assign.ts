@@ -8,6 +8,8 @@ import { and, assignments, rowsOf, type Sql, type SqlContext, statement, valueOf
 /** A claim of the same key may take a slot between the look and the write. */
 const MOST_TRIES = 5
 
+const NEEDS_NO_SLOT = sql`(r.concurrency_key is null or r.concurrency_slot is not null)`
+
 type OneName = 'runId' | 'version' | LeadName
 type Parameter<TName extends string> = (name: TName) => Sql
 
@@ -21,20 +23,16 @@ export function createAssign(context: SqlContext) {
   const event = eventStatement<OneName>(context, one)
   const keyless = statement<'assignments' | LeadName>(context, (p) => {
     const value = valueOf(context, 't')
-    const guard = and(
-      sql`r.id = ${value('runId')}`,
-      guardOf(context, p, value('version')),
-      sql`r.concurrency_key is null`,
-    )
+    const guard = and(sql`r.id = ${value('runId')}`, guardOf(context, p, value('version')), NEEDS_NO_SLOT)
     const sets = changes(context, { workerId: value('workerId'), epoch: p('epoch'), eventCount: value('eventCount') })
     return sql`update ${tables.runs} as r set ${assignments(sets)}
       from ${rowsOf(context, p('assignments'), ['runId', 'version', 'workerId', 'eventCount'])} where ${guard} returning id`
   })
   const keyed = statement<'workerId' | 'eventCount' | OneName>(context, (p) => {
     const changed = changes(context, { workerId: p('workerId'), epoch: p('epoch'), eventCount: p('eventCount') })
-    const sets = { ...changed, concurrency_slot: sql`coalesce(r.concurrency_slot, ${freeSlot(context)})` }
+    const sets = { ...changed, concurrency_slot: sql`${freeSlot(context)}` }
     return sql`update ${tables.runs} as r set ${assignments(sets)}
-      where ${one(p)} and r.concurrency_key is not null${keyIsMine(context)} returning id`
+      where ${one(p)} and not ${NEEDS_NO_SLOT}${keyIsMine(context)} returning id`
   })
 
   function bind(lead: Lead, all: readonly Assignment[]): CompiledQuery[] {
@@ -45,7 +43,9 @@ export function createAssign(context: SqlContext) {
     const told = all.flatMap(({ runId, version, events }) =>
       bindEvents({ statement: event, events, after: 0, values: { ...values, runId, version } }),
     )
-    const each = rows.map(({ n: _n, ...row }) => keyed.bind({ ...values, ...row }))
+    const each = rows
+      .filter((_row, index) => all[index]?.takesSlot !== false)
+      .map(({ n: _n, ...row }) => keyed.bind({ ...values, ...row }))
     return [...told, keyless.bind({ ...values, assignments: JSON.stringify(rows) }), ...each]
   }
 

@@ -30,19 +30,22 @@ type StartParams = Parameters<PlacementStorage['start']>[0]
 /** What a worker does with the runs that a leader has assigned to it. */
 export function createAssigned(context: SqlContext) {
   const { tables, dialect } = context
+  // Both the run and the list have a version; SQLite answers of the run alone, and knows no alias there.
+  const target = dialect.name === 'postgres' ? 'r' : undefined
   const writeLocked = createWriteLocked(context)
-  const look = lookStatement()
+  const look = lookStatement(context)
   const starting = (p: Parameter) => guardOf('start', p)
   const declining = (p: Parameter) => guardOf('decline', p)
   const startEvent = eventStatement<SeenName>(context, starting)
   const declineEvent = eventStatement<SeenName>(context, declining)
   const start = statement<SeenName | 'claimToken' | 'leaseMs' | 'eventCount'>(context, (p) => {
     const sets = startOfExecution(context, p, { slot: sql`null`, leaderEpoch: sql`r.leader_epoch` })
-    return sql`update ${tables.runs} as r set ${sets} where ${starting(p)} returning ${runColumns(context)}`
+    return sql`update ${tables.runs} as r set ${sets} ${among('start', p)} returning ${runColumns(context, target)}`
   })
   const decline = statement<SeenName | 'eventCount'>(
     context,
-    (p) => sql`update ${tables.runs} as r set ${orphaned(context, p('eventCount'))} where ${declining(p)} returning id`,
+    (p) =>
+      sql`update ${tables.runs} as r set ${orphaned(context, p('eventCount'))} ${among('decline', p)} returning id`,
   )
   const valuesOf = ({ workerId, runs }: AssignedParams) => {
     return { workerId, runs: JSON.stringify(runs.map(({ runId, version }, n) => ({ n, runId, version }))) }
@@ -76,6 +79,18 @@ export function createAssigned(context: SqlContext) {
     },
   }
 
+  /** Each is looked up once. */
+  function among(transition: 'start' | 'decline', p: Parameter): Sql {
+    const { fences } = context
+    const guard = and(
+      sql`r.id = t."runId"`,
+      fences[`${transition}.status`](),
+      fences[`${transition}.assignee`](p('workerId')),
+      fences[`${transition}.version`](sql`t.version`),
+    )
+    return sql`from ${rowsOf(context, p('runs'), ['runId', 'version'])} where ${guard}`
+  }
+
   function guardOf(transition: 'start' | 'decline', p: Parameter): Sql {
     const { fences } = context
     const seen = rowsOf(context, p('runs'), ['runId', 'version'])
@@ -86,17 +101,18 @@ export function createAssigned(context: SqlContext) {
       fences[`${transition}.version`](sql`(select t.version from ${seen} where t."runId" = r.id)`),
     )
   }
+}
 
-  function lookStatement() {
-    return statement<'workerId' | 'limit'>(context, (p) => {
-      const isLed = sql`case when ${wasLed(context)} then 1 else 0 end as is_led`
-      return sql`select one.is_led, r.id, r.version, r.job_name, r.crash_count from (select ${isLed}) as one
-        left join (select r.id, r.version, r.job_name, r.crash_count, r.priority, r.available_at
-          from ${runsBy(context, 'assigned')} where r.status = 'assigned' and r.assigned_worker_id = ${p('workerId')}
-          order by r.priority desc, r.available_at, r.id limit ${p('limit')}) as r on ${dialect.name === 'sqlite' ? sql`1` : sql`true`}
-        order by r.priority desc, r.available_at, r.id`
-    })
-  }
+function lookStatement(context: SqlContext) {
+  const { dialect } = context
+  return statement<'workerId' | 'limit'>(context, (p) => {
+    const isLed = sql`case when ${wasLed(context)} then 1 else 0 end as is_led`
+    return sql`select one.is_led, r.id, r.version, r.job_name, r.crash_count from (select ${isLed}) as one
+      left join (select r.id, r.version, r.job_name, r.crash_count, r.priority, r.available_at
+        from ${runsBy(context, 'assigned')} where r.status = 'assigned' and r.assigned_worker_id = ${p('workerId')}
+        order by r.priority desc, r.available_at, r.id limit ${p('limit')}) as r on ${dialect.name === 'sqlite' ? sql`1` : sql`true`}
+      order by r.priority desc, r.available_at, r.id`
+  })
 }
 
 /** What becomes of a run `r` that its worker does not start. */

@@ -1,0 +1,3 @@
+import { testProject } from '../../vitest.preset.ts'
+
+export default testProject('cluster-example')
