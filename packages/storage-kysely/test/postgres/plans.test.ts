@@ -111,6 +111,22 @@ const running = insert({
   },
 })
 
+/** Of many workers. */
+const assigned = insert({
+  prefix: 'A',
+  count: 5000,
+  columns: {
+    status: `'assigned'`,
+    assigned_worker_id: `'worker ' || i % 500`,
+    assigned_at: 'now()',
+    leader_epoch: '1',
+    available_at: 'now()',
+  },
+})
+
+const debounced = `insert into durably_debounced_runs (tenant, job_name, key, run_id)
+  select '', 'job', 'key ' || i, 'D' || i from generate_series(1, 20000) as i`
+
 /** Every tenth of the finished runs. */
 const SOME = `where id like 'F%0'`
 
@@ -300,6 +316,8 @@ describe('plans', () => {
       blocked,
       holder,
       running,
+      assigned,
+      debounced,
       labels,
       steps,
       logs,
@@ -365,6 +383,8 @@ describe('plans', () => {
     'waiting messages': (storage) => storage.cluster.inbox.waiting(100),
     'publish with a dedupe key': (storage) => storage.cluster.inbox.publish([MESSAGE]),
     'deliver messages': (storage) => storage.cluster.inbox.deliver(LEAD, ['M1', 'M2'].map(deliveryOf)),
+    'a trigger that is put off': (storage) =>
+      storage.debounce.enqueue({ run: newRun(), key: 'key 7', waitMs: 1000, maxWaitMs: 60_000 }),
     'messages, a page': (storage) => storage.cluster.inbox.list({ limit: 100 }),
     'purge of messages': (storage) => storage.cluster.inbox.purge({ olderThanMs: 86_400_000, limit: 100 }),
     'ended runs with logs': (storage) =>
@@ -409,8 +429,7 @@ describe('plans', () => {
     durably_steps_pkey: 'keeps an id to one step',
     durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',
-    durably_runs_assigned:
-      'has what one of many workers is to start; with nothing assigned any index on the status will do',
+    durably_debounced_runs_run: 'for whoever removes a run; the few keys here are read at once',
     durably_workers_pkey: 'keeps a worker to one row; the table is read at once',
     durably_jobs_key: 'keeps a definition to one row; the table is read at once',
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
