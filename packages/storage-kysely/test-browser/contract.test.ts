@@ -11,6 +11,9 @@ const { cases, excluded } = casesFor([
   'watch',
   'limits',
   'forks',
+  'archiving',
+  'audit',
+  'settings',
   'cluster',
 ])
 

@@ -14,7 +14,19 @@ import { recycling } from '../recycle'
 const SESSIONS = 6
 const EVERY = scaled({ quick: 4, full: 1 })
 
-const { cases } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'forks', 'cluster'])
+const { cases } = casesFor([
+  'events',
+  'logs',
+  'signals',
+  'transaction',
+  'watch',
+  'limits',
+  'forks',
+  'archiving',
+  'audit',
+  'settings',
+  'cluster',
+])
 const own = cases.filter((_, index) => index % EVERY === 0)
 
 describeWithPgBouncer('the storage contract through PgBouncer', () => {
