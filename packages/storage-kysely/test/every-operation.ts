@@ -111,6 +111,9 @@ const OF_RUNS: readonly Operation[] = [
   held('signal', (storage, { id: runId }) =>
     storage.signals.send({ runId, name: 'go', payload: null, dedupeKey: 'once', events: [EVENT] }),
   ),
+  held('signal: by somebody', (storage, { id: runId }) =>
+    storage.signals.send({ runId, name: 'go', payload: null, dedupeKey: null, events: [], audit: noteOf() }),
+  ),
   held('fork', (storage, { id: originId }) =>
     storage.forks.fork({
       run: newRun({ jobName: 'fork' }),

@@ -2361,6 +2361,26 @@ and exists (
 )
 returning wakes;
 
+-- signal: by somebody
+-- as signal, 1
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select ?, {now}, ?, ?, r.tenant, 'run', r.id, json_object('status', r.status, 'attempt', r.attempt, 'waitingFor', json_extract(r.waiting_for, '$.kind'), 'cancelRequestedAt', r.cancel_requested_at)
+from "durably_runs" as r
+where r.id = ?
+and exists (
+  select 1
+  from "durably_signals" as g
+  where g.run_id = r.id
+  and g.position = r.wakes + 1
+);
+
+update "durably_audit"
+set after = json_object('signal', ?)
+where id = ?;
+
+-- as signal, 3
+
 -- fork
 insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
 select ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((

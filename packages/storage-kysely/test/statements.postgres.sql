@@ -2279,6 +2279,28 @@ and exists (
 )
 returning wakes;
 
+-- signal: by somebody
+-- as recover, 2
+
+-- as signal, 2
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), r.tenant, 'run', r.id, json_build_object('status', r.status, 'attempt', r.attempt, 'waitingFor', (r.waiting_for ->> 'kind'), 'cancelRequestedAt', to_char(r.cancel_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+from "durably_runs" as r
+where r.id = cast($4 as text)
+and exists (
+  select 1
+  from "durably_signals" as g
+  where g.run_id = r.id
+  and g.position = r.wakes + 1
+);
+
+update "durably_audit"
+set after = json_build_object('signal', cast($1 as text))
+where id = cast($2 as text);
+
+-- as signal, 4
+
 -- fork
 insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
 select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast(cast($5 as text) as json), 'pending', cast($6 as text), cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as bigint), case when cast($11 as timestamptz) is null then (coalesce((

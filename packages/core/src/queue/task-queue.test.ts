@@ -853,6 +853,25 @@ describe('what is asked for', () => {
     await expect(queue.list({ type: 'none' })).rejects.toMatchObject({ code: 'UNKNOWN_TASK_TYPE' })
   })
 
+  it('says who did it where somebody says so', async () => {
+    const queue = open({ retry: { maxAttempts: 1 } })
+    queue.register('broken', fail)
+    queue.start()
+    const { id } = await queue.enqueue('broken', null)
+    await bench.clock.advance(1000)
+    await queue.redrive(id, { as: { actor: 'ann' } })
+    await bench.clock.advance(1000)
+    await queue.redrive({}, { as: { actor: 'bob' } })
+    await bench.clock.advance(1000)
+    await queue.remove(id, { as: { actor: 'eve' } })
+    const entries = await bench.open().getAudit({ target: id })
+    expect(entries.map(({ actor, action }) => [actor, action])).toEqual([
+      ['eve', 'deleteRun'],
+      ['bob', 'retry'],
+      ['ann', 'retry'],
+    ])
+  })
+
   it('is done to hundreds of dead tasks', async () => {
     const queue = open({ retry: { maxAttempts: 1 }, concurrency: 50 })
     queue.register('die', fail)
