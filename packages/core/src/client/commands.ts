@@ -153,14 +153,19 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
       const event = ({ jobName }: RunNames): EventInput => ({ type: 'run:delete', runId: id, jobName })
       await apply({ kind: 'remove', runId: id, ...by('remove', options) }, event)
     },
-    purge: (options = {}) => purgeRuns(engine, { ...options, as: options.as ?? as }, scope),
+    purge: (options = {}) => purgeRuns(engine, options, { scope, as }),
   }
 }
 
-async function purgeRuns(engine: Engine, options: PurgeOptions, scope: Scope): Promise<number> {
+interface PurgeScope {
+  readonly scope: Scope
+  readonly as: Actor | undefined
+}
+
+async function purgeRuns(engine: Engine, options: PurgeOptions, { scope, as }: PurgeScope): Promise<number> {
   const params = { ...toPurge(options), ...scope }
   for (let removed = 0; ; ) {
-    const batch = await engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as) })
+    const batch = await engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as ?? as) })
     removed += batch
     if (batch < PURGE_BATCH) return removed
     await engine.breathe()
