@@ -7,6 +7,8 @@ export {
   UnknownTaskTypeError,
 } from '@coji/durably-core/queue'
 export type {
+  Actor,
+  CommandOptions,
   EndedTaskState,
   EnqueuedTask,
   EnqueueItem,

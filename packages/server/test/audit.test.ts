@@ -75,12 +75,16 @@ describe('what operators do over HTTP', () => {
       fetch: (request) => handler(request),
     })
     await client.retry(id)
+    await client.signal(id, 'go', 1)
     await client.cancel(id)
     await expect(client.retry(id, { as: { actor: 'root' } })).rejects.toThrow(InvalidOptionError)
     await expect(client.deleteRun(id, { as: { actor: 'root' } })).rejects.toThrow(InvalidOptionError)
     const [last] = await client.getAudit({ limit: 1 })
     expect(last).toMatchObject({ actor: 'ann', action: 'cancel' })
-    expect(await client.getAudit({ cursor: last, target: id })).toMatchObject([{ action: 'retry' }])
+    expect(await client.getAudit({ cursor: last, target: id })).toMatchObject([
+      { action: 'signal' },
+      { action: 'retry' },
+    ])
   })
 })
 

@@ -121,16 +121,16 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     dialect: dialectOf(db.getExecutor().adapter),
     fences,
   }
-  const isSqlite = context.dialect.name === 'sqlite'
-  if (!isSqlite) refuseLongPrefix(tablePrefix)
+  const { hasOneWriter, isServer } = context.dialect
+  if (isServer) refuseLongPrefix(tablePrefix)
   const versions = context.tables.schema_versions
   const executor = new Executor({
     db: plain,
     hooks,
     // A long time-out of the driver would block the event loop; waiting is the executor's job.
-    greeting: dialect === null || !isSqlite ? null : CompiledQuery.raw('pragma busy_timeout = 20'),
-    firstWrite: isSqlite ? sql`update ${versions} set version = version where version < 0`.compile(plain) : null,
-    hasOneWriter: isSqlite,
+    greeting: dialect === null || isServer ? null : CompiledQuery.raw('pragma busy_timeout = 20'),
+    firstWrite: hasOneWriter ? sql`update ${versions} set version = version where version < 0`.compile(plain) : null,
+    hasOneWriter,
   })
   const location = hooks?.database === undefined ? undefined : `${hooks.database} ${tablePrefix}*`
   const watchers = new Watchers()
@@ -143,7 +143,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
   }
   const bound = bind<DB>({ context, executor, watchers, relay, monotonic })
   const migrate = async (): Promise<void> => {
-    if (dialect !== null && hooks === null && isSqlite) await assertBareSqlocalIsKept(plain)
+    if (dialect !== null && hooks === null && !isServer) await assertBareSqlocalIsKept(plain)
     try {
       await bound.migrate()
     } catch (error) {

@@ -13,6 +13,9 @@ const { cases, excluded } = casesFor([
   'forks',
   'debounce',
   'statistics',
+  'archiving',
+  'audit',
+  'settings',
   'cluster',
 ])
 

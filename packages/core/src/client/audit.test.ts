@@ -61,10 +61,13 @@ describe('getAudit()', () => {
     await durably.pauseJob('job', { scope: 'database', as: ANN })
     await durably.resumeJob('job', { scope: 'database', as: ANN })
     await durably.settings.set({ logRetentionDaysDb: 3 }, { as: ANN })
+    const waiting = await durably.trigger('job', {}, { delay: 60_000 })
+    await durably.signal(waiting.id, 'approve', {}, { as: ANN })
     expect(await durably.purge({ as: ANN })).toBe(1)
     expect(await durably.purge({ as: ANN })).toBe(0)
     expect(await durably.getAudit()).toMatchObject([
       { action: 'purge', targetKind: 'runs', before: { runs: [id] }, after: null },
+      { action: 'signal', target: waiting.id, after: { signal: 'approve' } },
       { action: 'settings', before: {}, after: { log_retention_days_db: 3 } },
       { action: 'resumeJob', target: 'job', before: { paused: true }, after: { paused: false } },
       { action: 'pauseJob', target: 'job', before: { paused: false }, after: { paused: true } },

@@ -14,7 +14,7 @@ export interface AuditEntry extends Omit<AuditRecord, 'before' | 'after'> {
 export interface AuditFilter {
   /** Of this actor. */
   readonly actor?: string | undefined
-  /** Such as `cancel`, `retry`, `deleteRun`, `purge`, `pauseJob`, `settings`. */
+  /** Such as `cancel`, `retry`, `signal`, `deleteRun`, `purge`, `pauseJob`, `settings`. */
   readonly action?: string | undefined
   /** The id of a run, or the name of a job. */
   readonly target?: string | undefined

@@ -39,6 +39,8 @@ export interface PurgeOptions {
 export interface SignalOptions {
   /** A second signal of the run with the same key is not kept, and answered `{ deduplicated: true }`. */
   readonly dedupeKey?: string | undefined
+  /** Who sends it: kept for `getAudit()`. */
+  readonly as?: Actor | undefined
 }
 
 /** What an operator does to runs. An unknown run is `NotFoundError`, one in the wrong state `ConflictError`. */
@@ -136,6 +138,7 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
         payload: text,
         dedupeKey: dedupeKey ?? null,
         events: recorded(engine, event),
+        ...notedBy(engine, 'signal', options.as ?? as),
       })
       if (!answer.kept && answer.reason === 'not-found') throw NotFoundError.run(id)
       if (!answer.kept && answer.reason === 'wrong-state') throw endedBefore(answer.run)
@@ -154,11 +157,12 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
   }
 }
 
-async function purgeRuns(
-  engine: Engine,
-  options: PurgeOptions,
-  { scope, as }: { readonly scope: Scope; readonly as: Actor | undefined },
-): Promise<number> {
+interface PurgeScope {
+  readonly scope: Scope
+  readonly as: Actor | undefined
+}
+
+async function purgeRuns(engine: Engine, options: PurgeOptions, { scope, as }: PurgeScope): Promise<number> {
   const params = { ...toPurge(options), ...scope }
   for (let removed = 0; ; ) {
     const batch = await engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as ?? as) })
@@ -244,7 +248,7 @@ function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string
   return LIFECYCLE[kind === 'park' ? 'parkPending' : kind].from
 }
 
-const SIGNAL_OPTIONS: OptionNames<SignalOptions> = { dedupeKey: true }
+const SIGNAL_OPTIONS: OptionNames<SignalOptions> = { dedupeKey: true, as: true }
 const PURGE_OPTIONS: OptionNames<PurgeOptions> = {
   olderThan: true,
   status: true,

@@ -18,6 +18,8 @@ export interface PlainBody {
   begin(attempt: PlainAttempt, payload: unknown): unknown
   /** It succeeded, and that is stored. */
   succeeded(runId: string): void
+  /** What it came to will never be stored; somebody begins the run again when its lease is over. */
+  givenUp(runId: string): void
 }
 
 const bodies = new WeakMap<JobDefinition, PlainBody>()

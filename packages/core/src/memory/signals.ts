@@ -1,4 +1,4 @@
-import type { NewSignal, SignalAnswer, SignalRecord } from '../port'
+import { auditViewOf, type NewSignal, type SignalAnswer, type SignalRecord } from '../port'
 import { copyOf, type Memory } from './memory'
 
 export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {
@@ -14,8 +14,13 @@ export function sendSignal(memory: Memory, signal: NewSignal): SignalAnswer {
     entry.dedupeKeys ??= new Set()
     entry.dedupeKeys.add(dedupeKey)
   }
+  const before = signal.audit === undefined ? null : auditViewOf(entry.record)
   const { wakes: position } = table.wakeBySignal(entry, signal.events)
   entry.signals = [...entry.signals, Object.freeze({ runId, position, name, payload, createdAt: clock.now() })]
+  if (signal.audit !== undefined) {
+    const { tenant } = entry.record
+    memory.audit.add(signal.audit, { targetKind: 'run', target: runId, tenant, before, after: { signal: name } })
+  }
   return { kept: true, position }
 }
 

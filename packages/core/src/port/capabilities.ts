@@ -67,6 +67,8 @@ export interface NewSignal {
   /** A second signal with the same key to the same run is not kept, and a `duplicate` also after the end of the run. */
   readonly dedupeKey: string | null
   readonly events: readonly EventTemplate[]
+  /** Keeps which signal it was. */
+  readonly audit?: AuditNote
 }
 
 /** Whether a signal was kept, and why not. */

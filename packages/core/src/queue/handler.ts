@@ -82,9 +82,16 @@ export interface ResolveHandlerParams {
   readonly perform: (handler: ResolvedHandler, attempt: PlainAttempt, payload: unknown) => unknown
   /** A task of it is done, and that is stored. */
   readonly succeeded: (taskId: string) => void
+  readonly givenUp: (taskId: string) => void
 }
 
-export function resolveHandler({ handler, retry: ofQueue, perform, succeeded }: ResolveHandlerParams): ResolvedHandler {
+export function resolveHandler({
+  handler,
+  retry: ofQueue,
+  perform,
+  succeeded,
+  givenUp,
+}: ResolveHandlerParams): ResolvedHandler {
   const { taskType, schema = ANYTHING, timeout, concurrency, rateLimit, scope } = requireHandler(handler)
   const retry = handler.retry === undefined ? ofQueue : requireTaskRetry(handler.retry, `The handler of "${taskType}"`)
   const job = defineJob(
@@ -104,7 +111,7 @@ export function resolveHandler({ handler, retry: ofQueue, perform, succeeded }: 
     timeoutMs: timeout ?? null,
     maxAttempts: retry.maxAttempts,
     execute: (payload, ctx) => handler.execute(payload, ctx),
-    job: asPlain(job, { begin, succeeded }),
+    job: asPlain(job, { begin, succeeded, givenUp }),
   }
   return resolved
 }

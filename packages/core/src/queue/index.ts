@@ -1,5 +1,6 @@
 export { DuplicateHandlerError, QueueStoppedError, UnknownTaskTypeError } from './errors'
 export type { TaskBody, TaskContext, TaskDeclaration, TaskHandler, TaskOptions } from './handler'
+export type { Actor, CommandOptions } from '../client'
 export type { KeepLimits, TaskQueueOptions } from './options'
 export { ENDED_TASK_STATES, type EndedTaskState, type Task, TASK_STATES, type TaskState } from './task'
 export {

@@ -98,7 +98,7 @@ export class TaskEvents {
       byHand ? this.#enqueued(run, 'redriven') : this.#retries(run, error ?? '', delayMs ?? 0),
     )
     durably.on('run:cancel', (run) => this.#cancelled(run, run.requested))
-    durably.on('worker:lease-lost', ({ runId }) => this.#forget(runId))
+    durably.on('worker:lease-lost', ({ runId }) => this.forget(runId))
   }
 
   on<T extends TaskEventType>(type: T, listener: (event: TaskEvent<T>) => void): () => void {
@@ -135,11 +135,11 @@ export class TaskEvents {
 
   /** It is done, and nobody needs the attempt any more but who is told of it next. */
   ended(taskId: string): void {
-    if (!this.#heard.has('succeeded')) this.#forget(taskId)
+    if (!this.#heard.has('succeeded')) this.forget(taskId)
   }
 
   #enqueued(run: OfRun, cause: TaskEvent<'enqueued'>['cause']): void {
-    this.#forget(run.runId)
+    this.forget(run.runId)
     this.#tell(run, { type: 'enqueued', cause })
   }
 
@@ -177,7 +177,8 @@ export class TaskEvents {
     if (!isRequested && this.#attempts.has(run.runId)) this.#died(run, CANCELLED)
   }
 
-  #forget(runId: string): void {
+  /** Nobody will hear of the end of its attempt. */
+  forget(runId: string): void {
     this.#attempts.delete(runId)
     this.#early.delete(runId)
   }

@@ -9,7 +9,7 @@ import {
   createMortal,
   wrapStorage,
 } from '../testing/test-bench'
-import type { RetryPolicy, Storage } from '../index'
+import { type RetryPolicy, type Storage, StorageError } from '../index'
 import { createTaskQueue, TASK_EVENT_TYPES, type TaskEvent, type TaskQueue, type TaskQueueOptions } from './index'
 
 let bench: Bench
@@ -87,6 +87,30 @@ describe('retries', () => {
     const failed = events.filter(({ type }) => type === 'failed')
     expect(failed).toMatchObject([{ attempt: 1 }, { attempt: 2 }])
     expect(events.at(-1)).toMatchObject({ type: 'dead', attempts: 2 })
+  })
+
+  it('have events of their own after an attempt whose end the database would never take', async () => {
+    let refuses = true
+    const storage = wrapStorage(bench.storage, (operation, call) => {
+      if (operation === 'commit' && refuses) throw new StorageError('STORAGE_REJECTED', 'Never.')
+      return call()
+    })
+    const queue = open({ retry: { maxAttempts: 2, delay: 0 } }, storage)
+    const events = recordEvents(queue)
+    queue.register('broken', fail)
+    queue.start()
+    await queue.enqueue('broken', null)
+    await bench.clock.advance(500)
+    refuses = false
+    const [run] = await bench.storage.getRuns({})
+    // By another process: nobody here is told.
+    await bench.storage.recover({
+      ...{ deadWorkerId: run?.ownerId ?? null, held: [], maxCrashes: 5, jitter: 0, limit: 1 },
+      crashLimit: { error: '', detail: { name: '' } },
+      events: { pending: [], cancelled: [], failed: [] },
+    })
+    await bench.clock.advance(5000)
+    expect(events.filter(({ type }) => type === 'failed')).toMatchObject([{ attempt: 2 }])
   })
 
   it('come at random up to 1 s, 2 s, 4 s … unless the queue or the type says otherwise', async () => {
@@ -827,6 +851,25 @@ describe('what is asked for', () => {
     expect(await queue.countsByState({ type: 'one' })).toMatchObject({ queued: 2 })
     expect(await queue.list({ type: 'other' })).toMatchObject([{ payload: 3 }])
     await expect(queue.list({ type: 'none' })).rejects.toMatchObject({ code: 'UNKNOWN_TASK_TYPE' })
+  })
+
+  it('says who did it where somebody says so', async () => {
+    const queue = open({ retry: { maxAttempts: 1 } })
+    queue.register('broken', fail)
+    queue.start()
+    const { id } = await queue.enqueue('broken', null)
+    await bench.clock.advance(1000)
+    await queue.redrive(id, { as: { actor: 'ann' } })
+    await bench.clock.advance(1000)
+    await queue.redrive({}, { as: { actor: 'bob' } })
+    await bench.clock.advance(1000)
+    await queue.remove(id, { as: { actor: 'eve' } })
+    const entries = await bench.open().getAudit({ target: id })
+    expect(entries.map(({ actor, action }) => [actor, action])).toEqual([
+      ['eve', 'deleteRun'],
+      ['bob', 'retry'],
+      ['ann', 'retry'],
+    ])
   })
 
   it('is done to hundreds of dead tasks', async () => {

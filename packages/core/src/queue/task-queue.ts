@@ -141,6 +141,7 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
         events.ended(taskId)
         retention.noteEnd()
       },
+      givenUp: (taskId) => events.forget(taskId),
     })
     handlers.add(handler, registerJob)
     pauses.added(handler.job.name)

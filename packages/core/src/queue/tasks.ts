@@ -6,7 +6,7 @@ import {
   type OptionNames,
   refuseUnknownOptions,
 } from '../base'
-import type { RunFilter } from '../client'
+import type { CommandOptions, RunFilter } from '../client'
 import type { Durably } from '../instance'
 import type { Run } from '../job'
 import type { StatusCounts } from '../port'
@@ -55,11 +55,11 @@ export interface TaskAccess {
   /** Newest first. */
   list(filter?: TaskFilter): Promise<Task[]>
   /** Puts a dead task back into the queue, with all its attempts before it. `ConflictError` if it is not dead. */
-  redrive(id: string): Promise<Task>
+  redrive(id: string, options?: CommandOptions): Promise<Task>
   /** Puts all dead tasks (of a type) back; returns how many. */
-  redrive(filter: { readonly type?: string | undefined }): Promise<number>
+  redrive(filter: { readonly type?: string | undefined }, options?: CommandOptions): Promise<number>
   /** Removes a task in whatever state; `ConflictError` while it runs. */
-  remove(id: string): Promise<void>
+  remove(id: string, options?: CommandOptions): Promise<void>
   /** Removes ended tasks; returns how many. */
   purge(options?: TaskPurge): Promise<number>
 }
@@ -96,12 +96,12 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
     return durably.getRuns({ ...ofState, jobName: handlers.jobNames(type), limit, cursor } satisfies RunFilter)
   }
 
-  async function redriveAll(type: string | undefined): Promise<number> {
+  async function redriveAll(type: string | undefined, options: CommandOptions): Promise<number> {
     let redriven = 0
     let cursor: Run | undefined
     for (;;) {
       const page = await pageOf({ state: 'dead', type, cursor })
-      for (const { id } of page) if (await isApplied(durably.retry(id))) redriven += 1
+      for (const { id } of page) if (await isApplied(durably.retry(id, options))) redriven += 1
       cursor = page.at(-1)
       // The rest of the process wants its turn.
       await clock.turn?.()
@@ -109,8 +109,8 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
     }
   }
 
-  async function takeBack(id: string): Promise<void> {
-    const { status } = await durably.cancel(id)
+  async function takeBack(id: string, options: CommandOptions): Promise<void> {
+    const { status } = await durably.cancel(id, options)
     if (status === 'cancelled') return
     throw new ConflictError(`Task ${id} has just been started. It was asked to stop, and will be dead.`, id, status)
   }
@@ -131,19 +131,19 @@ export function createTaskAccess({ durably, handlers, clock, prepared }: TaskAcc
       refuseUnknownOptions('list()', filter, TASK_FILTER)
       return (await pageOf(filter)).map((run) => handlers.toTask(run))
     },
-    redrive: (async (which: string | { readonly type?: string }) => {
+    redrive: (async (which: string | { readonly type?: string }, options: CommandOptions = {}) => {
       if (typeof which !== 'string') {
         refuseUnknownOptions('redrive(), without an id,', which, OF_TYPE)
-        return redriveAll(which.type)
+        return redriveAll(which.type, options)
       }
       await findSurely(which)
-      return handlers.toTask(await durably.retry(which))
+      return handlers.toTask(await durably.retry(which, options))
     }) as TaskAccess['redrive'],
-    async remove(id) {
+    async remove(id, options = {}) {
       const run = await findSurely(id)
       if (run.status === 'running') throw new ConflictError(`Task ${id} is running.`, id, run.status)
-      if (run.finishedAt === null) await takeBack(id)
-      await durably.deleteRun(id)
+      if (run.finishedAt === null) await takeBack(id, options)
+      await durably.deleteRun(id, options)
     },
     async purge(options = {}) {
       refuseUnknownOptions('purge()', options, TASK_PURGE)

@@ -248,6 +248,7 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
   fail(error: unknown): void {
     if (!isRejection(error) || this.#isRefused || !OF_THE_JOB.has(this.#outcome.kind)) {
       // The lease runs out and the run is recovered, as after a crash.
+      this.#body.givenUp(this.run.id)
       this.#leave(OVER)
       return
     }

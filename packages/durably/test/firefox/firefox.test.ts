@@ -16,9 +16,18 @@ const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Em
 const CASES_AT_ONCE = 12
 const CASES_IN_A_PART = 48
 
-const cases = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'cluster']).cases.map(
-  ({ name }) => name,
-)
+const cases = casesFor([
+  'events',
+  'logs',
+  'signals',
+  'transaction',
+  'watch',
+  'limits',
+  'archiving',
+  'audit',
+  'settings',
+  'cluster',
+]).cases.map(({ name }) => name)
 
 /** A test for some of them, so that each has its time; in the quick lane there are few. */
 function partsOf(names: readonly string[]) {

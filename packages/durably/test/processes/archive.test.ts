@@ -56,8 +56,9 @@ class Logging {
     this.expected.set(id, [...(this.expected.get(id) ?? []), ...this.#lines])
   }
 
-  async check(after: string): Promise<void> {
-    for (const [id, lines] of this.expected) {
+  /** Of the newest so many. */
+  async check(after: string, count = this.expected.size): Promise<void> {
+    for (const [id, lines] of [...this.expected].slice(-count)) {
       const logs = await this.#durably.getLogs(id)
       expect(
         logs.map(({ message }) => message),
@@ -128,7 +129,7 @@ describe.each(DRIVERS)('a process that archives logs and is killed, with %s', (d
     const logging = new Logging(durably)
     for (let index = 0; index < KILLS; index++) {
       // Runs with one line and with several pages of the archive, of which some log more; and one that goes.
-      for (const count of [1, 3, 1200]) await logging.logAnew(count)
+      for (const count of index % 4 === 0 ? [1, 3, 1200] : [1, 3, 30]) await logging.logAnew(count)
       const [gone, ...older] = (await durably.getRuns())
         .map(({ id }) => id)
         .slice(3)
@@ -138,7 +139,7 @@ describe.each(DRIVERS)('a process that archives logs and is killed, with %s', (d
       const point = choosePoint(index)
       const program = start('archiver', config)
       await killAt(program, point)
-      await logging.check(`a kill ${point.what}`)
+      await logging.check(`a kill ${point.what}`, index % 10 === 7 ? undefined : 12)
       const { integrity, files, known } = lookAt(file, folder)
       expect(integrity).toBe('ok')
       expect(known).toEqual(expect.arrayContaining(files.map(nameOf)))

@@ -24,7 +24,8 @@ export function createCommands(transport: Transport): ClientCommands {
     fork: async (id, { after, payload } = {}) => {
       return transport.write('POST', pathOf(id, '/fork'), withPayload({ after }, payload, 'The payload of a fork'))
     },
-    signal: async (id, name, ...[payload, { dedupeKey } = {}]) => {
+    signal: async (id, name, ...[payload, { dedupeKey, as } = {}]) => {
+      refuseName({ as })
       const body = withPayload({ name, dedupeKey }, payload, `The payload of signal "${name}"`)
       return transport.write('POST', pathOf(id, '/signal'), body)
     },

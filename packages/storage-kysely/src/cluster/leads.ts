@@ -28,7 +28,7 @@ export function createLeadLock(context: SqlContext) {
     context,
     (p) => sql`select 1 from ${context.tables.leaders} as l where ${isCurrent(p)} for share`,
   )
-  return (lead: Lead) => (context.dialect.name === 'sqlite' ? [] : [lock.bind(leadValues(lead))])
+  return (lead: Lead) => (context.dialect.hasOneWriter ? [] : [lock.bind(leadValues(lead))])
 }
 
 export function createLeads(context: SqlContext) {

@@ -18,7 +18,7 @@ export interface DurabilityReport {
 }
 
 export function reportDurability({ dialect }: SqlContext, executor: Executor): Promise<DurabilityReport> {
-  return dialect.name === 'sqlite' ? reportPragmas(executor) : reportServer(executor)
+  return dialect.isServer ? reportServer(executor) : reportPragmas(executor)
 }
 
 async function reportServer(executor: Executor): Promise<DurabilityReport> {

@@ -6,9 +6,24 @@ type Sql = RawBuilder<unknown>
 /** What a value is to the database. `ms` is a number of milliseconds, which may have a fraction. */
 export type SqlType = 'text' | 'integer' | 'ms' | 'instant' | 'json'
 
+/** A property of the objects of a list, and what it is. */
+export interface RecordColumn {
+  readonly name: string
+  readonly type: SqlType
+}
+
 /** Everything in which databases differ within a statement. Where whole statements differ, their files say so. */
 export interface SqlDialect {
+  /** For what there is one of for each database, such as the types of columns. What is to be done differently asks for a fact. */
   readonly name: 'sqlite' | 'postgres'
+  /** A transaction that writes keeps all others from writing: no row has to be locked, and who waits here waits in order. */
+  readonly hasOneWriter: boolean
+  /** Many runs go into one statement, since the parts of a query may write. */
+  readonly hasWritingQueries: boolean
+  /** A program of its own, with settings, rights, sessions that it ends, and word for those who listen. */
+  readonly isServer: boolean
+  /** Its time is that of the machine on which we are, and goes back when that is set back. */
+  readonly hasClockOfCaller: boolean
   /** The database's own time, the same within one statement. */
   readonly now: Sql
   /** Its own time plus so many milliseconds. */
@@ -27,6 +42,10 @@ export interface SqlDialect {
   readonly listOf: (json: Sql, type?: 'text' | 'integer') => Sql
   /** Rows with one column `value` from a parameter that is a JSON list of lists; `field` reads them. */
   readonly rowsOf: (json: Sql) => Sql
+  /** A parameter that is a JSON list of objects as a table `t`: the number `n` of each, and these columns. */
+  readonly recordsOf: (json: Sql, columns: readonly RecordColumn[]) => Sql
+  /** The rows of `runs` as `r` that go with these rows: each looked up by its id, and passed over where somebody has locked it. */
+  readonly runsOf: (rows: Sql, runs: Sql, id: Sql) => Sql
   readonly field: (row: Sql, index: number, type: 'text' | 'integer') => Sql
   /** A text property of a JSON column. */
   readonly property: (json: Sql, name: string) => Sql

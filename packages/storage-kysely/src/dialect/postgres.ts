@@ -12,6 +12,17 @@ const TYPES: Readonly<Record<SqlType, Sql>> = {
   json: sql`json`,
 }
 
+/** JSON stays text on its way. */
+const RECORD_TYPES = {
+  text: 'text',
+  integer: 'bigint',
+  ms: 'double precision',
+  instant: 'timestamptz',
+  json: 'text',
+} as const satisfies Readonly<Record<SqlType, string>>
+
+const UNLESS_LOCKED = sql`for update of r skip locked`
+
 /** Instants have milliseconds, so that nothing is lost on the way through JavaScript; cut off, never rounded up. */
 const NOW = sql`date_trunc('milliseconds', statement_timestamp())`
 
@@ -23,6 +34,10 @@ const asJson = (text: Sql): Sql => sql`cast(cast(${text} as text) as json)`
 /** Many writers, typed columns. What is read is cast, because drivers and their settings disagree about the rest. */
 export const postgres: SqlDialect = {
   name: 'postgres',
+  hasOneWriter: false,
+  hasWritingQueries: true,
+  isServer: true,
+  hasClockOfCaller: false,
   now: NOW,
   nowPlus: (ms) => plus(NOW, ms),
   plus,
@@ -41,6 +56,12 @@ export const postgres: SqlDialect = {
     return type === 'text' ? texts : sql`(select cast(value as ${TYPES[type]}) as value from ${texts}) as listed`
   },
   rowsOf: (json) => sql`json_array_elements(${asJson(json)})`,
+  recordsOf(json, columns) {
+    const typed = columns.map(({ name, type }) => sql`${sql.ref(name)} ${sql.raw(RECORD_TYPES[type])}`)
+    return sql`json_to_recordset(${asJson(json)}) as t (n integer, ${sql.join(typed)})`
+  },
+  runsOf: (rows, runs, id) => sql`${rows} cross join lateral (
+          select r.* from ${runs} as r where r.id = ${id} ${UNLESS_LOCKED} offset 0) as r`,
   field: (row, index, type) => sql`cast(${row} ->> ${sql.lit(index)} as ${TYPES[type]})`,
   property: (json, name) => sql`(${json} ->> ${sql.lit(name)})`,
   truth: (condition) => condition,
@@ -57,7 +78,7 @@ export const postgres: SqlDialect = {
   isAmong: (column, few) => sql`${column} = any(array(${few}))`,
   isOneOf: (column, json) => sql`${column} = any(array(select json_array_elements_text(${asJson(json)})))`,
   isNoneOf: (column, query) => sql`${column} <> all(array(${query}))`,
-  unlessLocked: sql`for update of r skip locked`,
+  unlessLocked: UNLESS_LOCKED,
   useIndex: () => sql``,
   writeOrder: (alias) => sql.ref(`${alias}.write_order`),
 }

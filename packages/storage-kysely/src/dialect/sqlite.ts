@@ -7,9 +7,15 @@ const ISO = sql.lit('%Y-%m-%dT%H:%M:%fZ')
 
 const plus = (instant: Sql, ms: Sql): Sql => sql`strftime(${ISO}, ${instant}, printf('%+.3f seconds', ${ms} / 1000.0))`
 
+const property = (json: Sql, name: string): Sql => sql`json_extract(${json}, ${sql.lit(`$.${name}`)})`
+
 /** One writer at a time, values without types, instants and JSON as text. */
 export const sqlite: SqlDialect = {
   name: 'sqlite',
+  hasOneWriter: true,
+  hasWritingQueries: false,
+  isServer: false,
+  hasClockOfCaller: true,
   now: sql`strftime(${ISO}, 'now')`,
   nowPlus: (ms) => plus(sql`'now'`, ms),
   plus,
@@ -19,8 +25,15 @@ export const sqlite: SqlDialect = {
   toJson: (text) => text,
   listOf: (json) => sql`json_each(${json})`,
   rowsOf: (json) => sql`json_each(${json})`,
+  recordsOf(json, columns) {
+    const fields = ['n', ...columns.map(({ name }) => name)].map(
+      (name) => sql`${property(sql`value`, name)} as ${sql.ref(name)}`,
+    )
+    return sql`(select ${sql.join(fields)} from json_each(${json})) as t`
+  },
+  runsOf: (rows, runs) => sql`${rows} cross join ${runs} as r`,
   field: (row, index) => sql`json_extract(${row}, ${sql.lit(`$[${index}]`)})`,
-  property: (json, name) => sql`json_extract(${json}, ${sql.lit(`$.${name}`)})`,
+  property,
   truth: (condition) => sql`json(case when ${condition} then 'true' else 'false' end)`,
   nested: (json) => sql`json(${json})`,
   record: (properties) =>

@@ -78,15 +78,13 @@ function dueStatement(context: SqlContext) {
   const waiting = isWaiting(context)
   const pending = sql`${waiting} and r.available_at is not null`
   // What is to start at once is due, whatever the clock says.
-  const dueAt =
-    dialect.name === 'sqlite'
-      ? sql`case when r.available_at = r.created_at then min(r.available_at, ${dialect.now}) else r.available_at end`
-      : sql`r.available_at`
+  const dueAt = dialect.hasClockOfCaller
+    ? sql`case when r.available_at = r.created_at then min(r.available_at, ${dialect.now}) else r.available_at end`
+    : sql`r.available_at`
   // One that was renewed in the future is watched for as long as it was given: the clock has been set back since.
-  const leaseUntil =
-    dialect.name === 'sqlite'
-      ? sql`case when r.heartbeat_at > ${dialect.now} then ${dialect.nowPlus(lengthOfLease)} else r.lease_until end`
-      : sql`r.lease_until`
+  const leaseUntil = dialect.hasClockOfCaller
+    ? sql`case when r.heartbeat_at > ${dialect.now} then ${dialect.nowPlus(lengthOfLease)} else r.lease_until end`
+    : sql`r.lease_until`
   return statement<'jobs'>(context, (p) => {
     const known = sql`(select value from ${dialect.listOf(p('jobs'))})`
     const nextName = (after: Sql) =>

@@ -22,6 +22,7 @@ export interface SchemaReport {
   /** To which `migrate()` brings them; from then on `minReader` is as below. */
   readonly newest: { readonly version: number; readonly minReader: number }
 }
+const VERSIONS_END = { sqlite: 'strict', postgres: '' } as const
 
 /** More than the number of processes that can be one migration ahead of this one. */
 const MAX_ROUNDS = MIGRATIONS.length + 10
@@ -92,7 +93,7 @@ function statementsOf(migration: Migration, context: SqlContext, ground: Ground)
     .addColumn('version', 'integer', (column) => column.primaryKey().notNull())
     .addColumn('applied_at', types.instant, (column) => column.notNull())
     .addColumn('min_reader', 'integer', (column) => column.notNull())
-    .modifyEnd(sql.raw(dialect.name === 'sqlite' ? 'strict' : ''))
+    .modifyEnd(sql.raw(VERSIONS_END[dialect.name]))
   const take = sql`insert into ${tables.schema_versions} (version, applied_at, min_reader)
     values (${migration.version}, ${dialect.now}, ${migration.minReader})`
   const name = (table: string) => prefix + table
@@ -101,7 +102,7 @@ function statementsOf(migration: Migration, context: SqlContext, ground: Ground)
   const channel = channelOf(prefix)
   const build = migration.build({ schema, name, written, dialect: dialect.name, types, channel })
   return [
-    ...(dialect.name === 'postgres' ? [MIGRATION_LOCK] : []),
+    ...(dialect.hasOneWriter ? [] : [MIGRATION_LOCK]),
     ...ground.statements,
     CompiledQuery.raw(createVersions.compile().sql),
     compileQuery(context, take),

@@ -17,7 +17,7 @@ export const FIRM: Ground = { statements: [], explain: () => null }
 
 /** Looks at the database before the first table is created in it, and refuses one that could not hold every text. */
 export async function surveyGround({ db, dialect, schema }: SqlContext, reader: Reader): Promise<Ground> {
-  if (dialect.name === 'sqlite') return FIRM
+  if (!dialect.isServer) return FIRM
   const query = sql`select current_setting('server_encoding') as encoding, current_database()::text as name,
     exists (select 1 from pg_catalog.pg_namespace where nspname = cast(${schema ?? ''} as text)) as "hasSchema",
     pg_catalog.has_database_privilege(current_database(), 'create') as "mayCreate"`

@@ -25,7 +25,7 @@ interface Message {
 
 /** What a transaction of the application sends when it is committed; it reaches the process itself as well. */
 export function notifyDue({ dialect, prefix }: SqlContext): CompiledQuery | null {
-  if (dialect.name === 'sqlite') return null
+  if (!dialect.isServer) return null
   const message: Message = { from: '', due: true, runs: [], cancels: [] }
   // As text: a library of the application may not know what to make of nothing.
   return CompiledQuery.raw('select cast(pg_notify($1, $2) as text)', [channelOf(prefix), JSON.stringify(message)])

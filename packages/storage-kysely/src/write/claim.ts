@@ -23,7 +23,7 @@ export type Claims = ReturnType<typeof createClaim>
 
 /** The watchers hear when a claim has not looked everywhere. */
 export function createClaim(context: SqlContext, { load }: Limits, watchers: Watchers) {
-  const take = context.dialect.name === 'sqlite' ? createClaimOneByOne(context) : createClaimBatch(context, watchers)
+  const take = context.dialect.hasWritingQueries ? createClaimBatch(context, watchers) : createClaimOneByOne(context)
   const find = statement<'claimToken'>(
     context,
     (p) => sql`select ${runColumns(context)} from ${runsBy(context, 'running')}

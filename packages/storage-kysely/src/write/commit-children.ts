@@ -24,7 +24,7 @@ export function childStatements(context: SqlContext, guard: Guard) {
   return {
     one: newRunStatements<LeaseName>(context, { guard }),
     /** For a database that takes a list of runs as one value. */
-    many: dialect.name === 'sqlite' ? null : many,
+    many: dialect.hasWritingQueries ? many : null,
     awaitAlso: awaitStatement(context, guard),
     lock: createLock(context),
   }

@@ -25,7 +25,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   const lists = createCommitLists(context)
   const sendGrouped = createSendGrouped(context)
   const look = lookStatements(context)
-  const isSqlite = context.dialect.name === 'sqlite'
+  const { hasWritingQueries } = context.dialect
 
   async function lookUp(target: StatementTarget, commit: RunCommit): Promise<CommitAnswer> {
     const { runId, epoch, token } = commit.lease
@@ -41,7 +41,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   }
 
   async function send(executor: Executor, commits: readonly RunCommit[]): Promise<readonly CommitAnswer[]> {
-    const found = await (isSqlite ? lists.sendTogether(executor, commits) : sendGrouped(executor, commits))
+    const found = await (hasWritingQueries ? sendGrouped(executor, commits) : lists.sendTogether(executor, commits))
     return lookUpLost(executor, commits, found)
   }
 
@@ -74,7 +74,7 @@ export function createCommit(context: SqlContext, findConflict: FindConflict): C
   }
 
   function sendNow(executor: Executor, commits: readonly RunCommit[]) {
-    const found = isSqlite ? lists.sendTogetherNow(executor, commits) : null
+    const found = hasWritingQueries ? null : lists.sendTogetherNow(executor, commits)
     if (found === null) return sendLater(executor, commits)
     const answers = found.filter((answer) => answer !== null)
     return answers.length === commits.length ? answers : lookUpLost(executor, commits, found)

@@ -34,15 +34,15 @@ export function createEnqueue(context: SqlContext): Enqueuer {
   const listEnqueue = createListEnqueue(context)
   const groupEnqueue = createGroupEnqueue(context)
   const enqueueOrRefuse = createRefusingEnqueue(context)
-  const isSqlite = context.dialect.name === 'sqlite'
+  const { hasWritingQueries } = context.dialect
 
   function insert(target: StatementTarget, runs: readonly NewRun[]): Promise<Inserted> {
-    return isSqlite ? listEnqueue.send(target, runs) : groupEnqueue(target, runs)
+    return hasWritingQueries ? groupEnqueue(target, runs) : listEnqueue.send(target, runs)
   }
 
   /** Of keys that refuse, or are taken, the other way knows what to say. */
   function enqueueNow(target: StatementTarget, runs: readonly NewRun[]): readonly EnqueueAnswer[] | null {
-    if (!isSqlite || runs.some(mayRefuse)) return null
+    if (hasWritingQueries || runs.some(mayRefuse)) return null
     const inserted = listEnqueue.sendNow(target, runs)
     if (inserted === null) return null
     const answers: EnqueueAnswer[] = []
@@ -85,7 +85,7 @@ export function createEnqueue(context: SqlContext): Enqueuer {
 
   async function enqueue(target: StatementTarget, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
     const hasRefusing = runs.some(mayRefuse)
-    if (hasRefusing && !isSqlite) return enqueueRefusing(target, runs)
+    if (hasRefusing && hasWritingQueries) return enqueueRefusing(target, runs)
     const answers = new Map<NewRun, EnqueueAnswer>()
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const open = runs.filter((run) => !answers.has(run)).sort(byKey)

@@ -33,10 +33,10 @@ export function withPlainEnds(context: SqlContext, { commit }: Pick<CommitWriter
  */
 function createPlainEnds(context: SqlContext) {
   const end = endStatement(context)
-  const isSqlite = context.dialect.name === 'sqlite'
+  const { hasOneWriter } = context.dialect
 
   async function send(executor: Executor, query: ReturnType<typeof end.bind>): Promise<Rows> {
-    if (!isSqlite) return (await executor.impatient.write([query]))[0] ?? []
+    if (!hasOneWriter) return (await executor.impatient.write([query]))[0] ?? []
     return (executor.writeNow([query]) ?? (await executor.write([query])))[0] ?? []
   }
 
@@ -83,11 +83,7 @@ function endStatement(context: SqlContext) {
     const isUsual = sql`r.cancel_requested_at is null and r.parent_run_id is null and r.also_awaited_by is null`
     const ends = sql`${dialect.rowsOf(p('ends'))} as e`
     // Each is looked up by its id: either database would rather go through all that are running for each of them.
-    const found =
-      dialect.name === 'sqlite'
-        ? sql`${ends} cross join ${tables.runs} as r`
-        : sql`${ends} cross join lateral (
-          select r.* from ${tables.runs} as r where r.id = ${field(0, 'text')} ${dialect.unlessLocked} offset 0) as r`
+    const found = dialect.runsOf(ends, tables.runs, field(0, 'text'))
     return sql`with held as materialized (select r.id as held_id from ${found} where ${and(fence, isUsual)})
       update ${tables.runs} as r set ${changes(context)}
       where ${dialect.isAmong(sql`r.id`, sql`select held_id from held`)} returning ${ANSWER}`

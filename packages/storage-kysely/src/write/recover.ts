@@ -77,11 +77,7 @@ function findStatements(context: SqlContext) {
     order by ${isAhead}, r.crash_count >= ${sql.lit(SUSPECT_FROM)}, r.lease_until, r.id limit ${limit} ${dialect.unlessLocked}`
   return {
     expired: statement<'held' | 'limit'>(context, (p) =>
-      select(
-        fences['recover.expired'](dialect, dialect.name === 'sqlite' ? isAhead : undefined),
-        p('held'),
-        p('limit'),
-      ),
+      select(fences['recover.expired'](dialect, dialect.hasClockOfCaller ? isAhead : undefined), p('held'), p('limit')),
     ),
     ofWorker: statement<'held' | 'limit' | 'workerId'>(context, (p) =>
       select(fences['recover.owner'](p('workerId')), p('held'), p('limit')),

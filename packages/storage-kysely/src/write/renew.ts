@@ -21,7 +21,7 @@ export function createRenew(context: SqlContext): Renew {
       leases.map(({ runId, epoch, token, leaderEpoch }) => [runId, epoch, token, leaderEpoch]),
     )
     const [extended = []] = await executor.write([extend.bind({ leases: terms, leaseMs })])
-    const hasMissed = dialect.name === 'postgres' && extended.length < leases.length
+    const hasMissed = !dialect.hasOneWriter && extended.length < leases.length
     const locked = hasMissed ? await executor.read(look.bind({ leases: terms })) : []
     // One worker can hold two leases of a run, an old one and a new one, of which only the new one is renewed.
     const held = new Map(
@@ -40,12 +40,11 @@ function extendStatement(context: SqlContext) {
   const id = dialect.field(sql`lease.value`, 0, 'text')
   return statement<'leases' | 'leaseMs'>(context, (p) => {
     const leases = leasesIn(context, p('leases'))
-    const isPostgres = dialect.name === 'postgres'
     const lock = sql`with ${lockedRuns(context, sql`select ${id} as id from ${leases}`, { waiting: 'never' })}`
     const locked = sql`join (select id as locked_id from locked) as l on l.locked_id = ${id}`
-    return sql`${isPostgres ? lock : sql``} update ${tables.runs} as r set lease_until = ${dialect.nowPlus(p('leaseMs'))},
+    return sql`${dialect.hasOneWriter ? sql`` : lock} update ${tables.runs} as r set lease_until = ${dialect.nowPlus(p('leaseMs'))},
         heartbeat_at = ${dialect.now}, updated_at = ${dialect.now}, version = r.version + 1
-      from ${leases} ${isPostgres ? locked : sql``} where ${guardOf(context)} returning ${ANSWER}`
+      from ${leases} ${dialect.hasOneWriter ? sql`` : locked} where ${guardOf(context)} returning ${ANSWER}`
   })
 }
 

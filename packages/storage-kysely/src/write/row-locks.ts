@@ -42,7 +42,7 @@ export function createLock(
   context: SqlContext,
   waiting: Waiting = 'long',
 ): (touched: Touched) => readonly CompiledQuery[] {
-  if (context.dialect.name === 'sqlite') return () => []
+  if (context.dialect.hasOneWriter) return () => []
   const { tables, dialect } = context
   const key = (index: number) => dialect.field(sql`k.value`, index, 'text')
   const lock = statement<'runIds' | 'keys' | PatienceName>(context, (p) => {

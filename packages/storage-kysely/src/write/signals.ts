@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Executor } from '../connection'
 import type { Reads } from '../read'
 import { and, assignments, type Sql, type SqlContext, statement, toSignal, wokenBySignal } from '../statement'
+import { insertNote, type Noted, type NoteName, runView, withNote } from './audit'
 import { createWriteLocked } from './row-locks'
 import { bindEvents, eventStatement } from './run-events'
 
@@ -29,6 +30,16 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
     (p) => sql`update ${tables.runs} as r set ${assignments(wokenBySignal(context, 'r'))},
       last_event_sequence = r.last_event_sequence + ${p('eventCount')} where ${arrived(p)} returning wakes`,
   )
+  const noted: Noted<TargetName | 'name'> = {
+    before: statement<TargetName | 'name' | NoteName>(context, (p) => {
+      const of = { tenant: sql`r.tenant`, target_kind: sql`'run'`, target: sql`r.id`, before: runView(context) }
+      return insertNote(context, p, { of, from: sql`from ${tables.runs} as r where ${arrived(p)}` })
+    }),
+    after: statement<TargetName | 'name' | NoteName>(
+      context,
+      (p) => sql`update ${tables.audit} set after = ${dialect.record({ signal: p('name') })} where id = ${p('noteId')}`,
+    ),
+  }
   const unread = statement<'runId'>(
     context,
     (
@@ -56,10 +67,12 @@ export function createSignals(context: SqlContext, executor: Executor, reads: Re
 
   return {
     async send(signal) {
-      const { name, payload, dedupeKey, events } = signal
+      const { name, payload, dedupeKey, events, audit } = signal
       const target = { runId: signal.runId, tenant: signal.tenant ?? null }
       const results = await writeLocked(executor.callers, { runIds: [signal.runId] }, [
         insert.bind({ ...target, name, payload, dedupeKey }),
+        // Once it is counted nobody can tell which signal is new.
+        ...withNote(audit, noted, { values: { ...target, name }, list: [] }),
         ...bindEvents({ statement: event, events, after: 0, values: target }),
         count.bind({ ...target, eventCount: events.length }),
       ])

@@ -114,7 +114,7 @@ const MOST_MS = 2 ** 31 - 1
 
 export function keepOpenOn({ dialect }: SqlContext): (ms: number) => CompiledQuery | null {
   return (ms) => {
-    if (dialect.name === 'sqlite' || ms < LONG_MS) return null
+    if (!dialect.isServer || ms < LONG_MS) return null
     const openMs = Math.min(Math.ceil(ms) + LONG_MS, MOST_MS)
     return CompiledQuery.raw(`set local idle_in_transaction_session_timeout = ${openMs}`)
   }

@@ -24,6 +24,9 @@ const { cases } = casesFor([
   'forks',
   'debounce',
   'statistics',
+  'archiving',
+  'audit',
+  'settings',
   'cluster',
 ])
 const own = cases.filter((_, index) => index % EVERY === 0)

@@ -99,6 +99,34 @@ export const ARCHIVING_CASES = casesOf('archiving', 'archiving', {
     assertEqual(await strays(kit, ALL), [loser], 'names without a run')
   },
 
+  'of referring to a name and giving it up at once one wins': async (kit) => {
+    for (let round = 0; round < 6; round++) {
+      const { id: runId } = await endedRun(kit)
+      const { version } = await kit.run(runId)
+      const name = newId()
+      await kit.archiving.announce(name)
+      const [isReferred] = await Promise.all([kit.archiving.refer({ runId, version, name }), kit.archiving.giveUp(ALL)])
+      assertEqual((await strays(kit)).includes(name), !isReferred, 'whether the name was given up')
+      assertEqual((await kit.logs.getLogs(runId, {})).length, isReferred ? 0 : 1, 'logs in the database')
+    }
+  },
+
+  'of referring to a name and removing or retrying the run at once nothing is lost': async (kit) => {
+    for (let round = 0; round < 6; round++) {
+      const { id: runId } = await endedRun(kit)
+      const { version } = await kit.run(runId)
+      const name = newId()
+      await kit.archiving.announce(name)
+      const kind = round % 2 === 0 ? 'remove' : 'retry'
+      const [isReferred] = await Promise.all([kit.archiving.refer({ runId, version, name }), kit.order(kind, runId)])
+      const run = await kit.storage.getRun(runId)
+      const isKnown = (await strays(kit, ALL)).includes(name) || run?.logRef === name
+      assert(isKnown, `the name should be known after ${kind}`)
+      if (run !== null) assertEqual(run.logRef, isReferred ? name : null, 'name of the run')
+      if (run !== null) assertEqual((await kit.logs.getLogs(runId, {})).length, isReferred ? 0 : 1, 'logs')
+    }
+  },
+
   'what was not announced, or was given up, is not referred to': async (kit) => {
     const { id: runId } = await endedRun(kit)
     const { version } = await kit.run(runId)

@@ -72,6 +72,22 @@ const OTHERS = casesOf('audit', 'audit', {
     assertMatches((record?.after ?? null) as object, { status: 'running', cancelRequestedAt }, 'after')
   },
 
+  'a signal leaves which it was, and one that is not kept leaves nothing': async (kit) => {
+    if (kit.storage.signals === undefined) return
+    const { id: runId } = await kit.enqueue({ tenant: 'acme' })
+    const send = (name: string) =>
+      kit.signals.send({ runId, name, payload: '1', dedupeKey: 'once', events: [], audit: noteOf('signal') })
+    await send('approve')
+    await send('again')
+    await kit.order('cancel', runId)
+    await kit.signals.send({ runId, name: 'late', payload: '1', dedupeKey: null, events: [], audit: noteOf('late') })
+    const [record, ...others] = await records(kit)
+    const of = { tenant: 'acme', targetKind: 'run', target: runId } as const
+    assertMatches(record ?? null, { ...of, action: 'signal', after: { signal: 'approve' } }, 'the record')
+    assertMatches((record?.before ?? null) as object, { status: 'pending' }, 'before')
+    assertEqual(others, [], 'other records')
+  },
+
   'a purge leaves which runs it has removed, and one of nothing leaves nothing': async (kit) => {
     const ids: string[] = []
     for (let index = 0; index < 3; index++) {

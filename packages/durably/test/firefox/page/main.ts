@@ -42,7 +42,18 @@ function app() {
   return opened
 }
 
-const { cases } = casesFor(['events', 'logs', 'signals', 'transaction', 'watch', 'limits', 'cluster'])
+const { cases } = casesFor([
+  'events',
+  'logs',
+  'signals',
+  'transaction',
+  'watch',
+  'limits',
+  'archiving',
+  'audit',
+  'settings',
+  'cluster',
+])
 const setup = recycling(contractSetup().open)
 
 const api = {
