@@ -27,6 +27,8 @@ export type {
   SchemaVersionsTable,
   Sender,
   SignalsTable,
+  StatisticsPlaceTable,
+  StatisticsTable,
   SqlTransaction,
   StepsTable,
   SubscriptionsTable,

@@ -20,6 +20,8 @@ export type {
   SchemaVersionsTable,
   Sender,
   SignalsTable,
+  StatisticsPlaceTable,
+  StatisticsTable,
   StepsTable,
   SubscriptionsTable,
 } from './dialect'

@@ -132,6 +132,7 @@ export {
 export type {
   CommitAnswer,
   EnqueueAnswer,
+  Failing,
   Leaving,
   NewFork,
   NewRun,

@@ -25,6 +25,8 @@ export {
   type SchedulesTable,
   type SchemaVersionsTable,
   type SignalsTable,
+  type StatisticsPlaceTable,
+  type StatisticsTable,
   type StepsTable,
   type SubscriptionsTable,
   type TableName,
