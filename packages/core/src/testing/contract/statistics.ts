@@ -24,7 +24,11 @@ function placeOf({ finishedAt, runId }: RunEnd): CountedUntil {
 }
 
 /** Counts up to the end, as these rows. */
-function fold(kit: Kit, from: CountedUntil | null, to: RunEnd, rows: readonly HourRow[]): Promise<boolean> {
+function fold(
+  kit: Kit,
+  [from, to]: readonly [from: CountedUntil | null, to: RunEnd],
+  rows: readonly HourRow[],
+): Promise<boolean> {
   return statistics(kit).fold({ from, to: placeOf(to), token: newId(), rows })
 }
 
@@ -87,7 +91,7 @@ export const STATISTICS_CASES = casesOf('statistics', 'statistics', {
       const last = page.at(-1)
       if (last === undefined) break
       seen.push(...page.map(({ runId }) => runId))
-      assert(await fold(kit, from, last, [row({ completed: page.length })]), 'the fold should be kept')
+      assert(await fold(kit, [from, last], [row({ completed: page.length })]), 'the fold should be kept')
     }
     assertEqual(
       seen,
@@ -101,9 +105,9 @@ export const STATISTICS_CASES = casesOf('statistics', 'statistics', {
     const [first, second] = await endedRuns(kit, 2)
     assert(first !== undefined && second !== undefined, 'two ends')
     const once = row({ started: 2, failed: 1, durations: { 4: 1, 9: 2 }, waits: { 0: 1 } })
-    assert(await fold(kit, null, first, [once, row({ hour: NEXT_HOUR, cancelled: 1 })]), 'the first should be kept')
+    assert(await fold(kit, [null, first], [once, row({ hour: NEXT_HOUR, cancelled: 1 })]), 'the first should be kept')
     const more = row({ started: 1, completed: 3, timedOut: 1, durations: { 9: 1, 12: 5 } })
-    assert(await fold(kit, placeOf(first), second, [more]), 'the second should be kept')
+    assert(await fold(kit, [placeOf(first), second], [more]), 'the second should be kept')
     const both = { started: 3, completed: 3, failed: 1, timedOut: 1, durations: { 4: 1, 9: 3, 12: 5 }, waits: { 0: 1 } }
     assertEqual(await hoursOf(kit), [row(both), row({ hour: NEXT_HOUR, cancelled: 1 })], 'the hours')
     assertEqual(
@@ -126,8 +130,7 @@ export const STATISTICS_CASES = casesOf('statistics', 'statistics', {
     assert(
       await fold(
         kit,
-        null,
-        end,
+        [null, end],
         keys.map((key, index) => row({ ...key, completed: index + 1 })),
       ),
       'kept',
@@ -144,13 +147,13 @@ export const STATISTICS_CASES = casesOf('statistics', 'statistics', {
 
   'of several that count the same ends one is kept': async (kit) => {
     const ends = await endedRuns(kit, 4)
-    const folds = ends.map((end, index) => fold(kit, null, end, [row({ completed: index + 1 })]))
+    const folds = ends.map((end, index) => fold(kit, [null, end], [row({ completed: index + 1 })]))
     const kept = await Promise.all(folds)
     assertEqual(kept.filter(Boolean).length, 1, 'folds kept')
     assertEqual(await hoursOf(kit), [row({ completed: kept.indexOf(true) + 1 })], 'the hour')
     const [first] = ends
     assert(first !== undefined, 'an end')
-    assertEqual(await fold(kit, null, first, [row({ completed: 9 })]), false, 'a fold from where nobody is any more')
+    assertEqual(await fold(kit, [null, first], [row({ completed: 9 })]), false, 'a fold from where nobody is any more')
     assertEqual(await hoursOf(kit), [row({ completed: kept.indexOf(true) + 1 })], 'the hour after it')
   },
 
@@ -158,7 +161,7 @@ export const STATISTICS_CASES = casesOf('statistics', 'statistics', {
     const [end] = await endedRuns(kit, 1)
     assert(end !== undefined, 'one end')
     const counted = [row({ completed: 1, durations: { 3: 1 } }), row({ hour: NEXT_HOUR, started: 1 })]
-    await fold(kit, null, end, counted)
+    await fold(kit, [null, end], counted)
     await kit.storage.purge({ statuses: ['completed'], limit: 10 })
     await kit.reopen()
     assertEqual(await hoursOf(kit), counted, 'the hours')
