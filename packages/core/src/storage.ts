@@ -95,6 +95,7 @@ export {
   type LogRecord,
   type LogStorage,
   type LostRun,
+  type Failing,
   type Fold,
   type HourCounts,
   type HourKey,

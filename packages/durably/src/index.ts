@@ -32,6 +32,8 @@ export type {
   Sender,
   SettingsTable,
   SignalsTable,
+  StatisticsPlaceTable,
+  StatisticsTable,
   SqlTransaction,
   StepsTable,
   SubscriptionsTable,

@@ -1,7 +1,7 @@
 export { BULK_JOB, bulkJob, type BulkResult } from './bulk'
 export { createDurablyHandler, type DurablyHandler } from './handler'
 export type { Asked, Granted, HandlerOptions, RedactedField } from './options'
-export type { ServedInbox, ServedSchedules } from './schedules'
+export type { ServedInbox, ServedSchedules, ServedScope } from './schedules'
 export type { MessageCounts, ServedMessage, ServedSchedule } from './wire-cluster'
 export { signLink, type SignLinkOptions } from './signed'
 export { ACTIONS, type Action, type Done, type Me, type Problem, type RunPage } from './wire'

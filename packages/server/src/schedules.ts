@@ -15,29 +15,29 @@ import type {
   tenantQuerySchema,
 } from './wire-cluster'
 
-/** Whose. */
-interface Scope {
+/** Whose schedules or messages. */
+export interface ServedScope {
   readonly tenant?: string | undefined
 }
 
 /** What the server needs of `createScheduler()`. */
 export interface ServedSchedules {
   list(
-    filter: Scope & {
+    filter: ServedScope & {
       readonly jobName?: string | undefined
       readonly limit?: number | undefined
       readonly after?: { readonly tenant: string; readonly name: string } | undefined
     },
   ): Promise<readonly ServedSchedule[]>
-  pause(name: string, options: Scope & { readonly because?: string | undefined }): Promise<ServedSchedule>
-  resume(name: string, scope: Scope): Promise<ServedSchedule>
-  runNow(name: string, scope: Scope): Promise<{ readonly id: string }>
+  pause(name: string, options: ServedScope & { readonly because?: string | undefined }): Promise<ServedSchedule>
+  resume(name: string, scope: ServedScope): Promise<ServedSchedule>
+  runNow(name: string, scope: ServedScope): Promise<{ readonly id: string }>
 }
 
 /** What the server needs of `createInbox()`. */
 export interface ServedInbox {
   list(
-    filter: Scope & {
+    filter: ServedScope & {
       readonly type?: string | readonly string[] | undefined
       readonly unwanted?: boolean | undefined
       readonly from?: string | undefined

@@ -389,3 +389,4 @@ export type JobList = z.output<typeof jobListSchema>
 export type SignalBody = z.input<typeof signalBodySchema>
 /** The last word of a run that is followed. */
 export type Done = z.output<typeof doneSchema>
+export type { MessageCounts, MessagePage, SchedulePage, ServedMessage, ServedSchedule } from './wire-cluster'

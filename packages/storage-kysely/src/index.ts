@@ -23,6 +23,8 @@ export type {
   Sender,
   SettingsTable,
   SignalsTable,
+  StatisticsPlaceTable,
+  StatisticsTable,
   StepsTable,
   SubscriptionsTable,
 } from './dialect'

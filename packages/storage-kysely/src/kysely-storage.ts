@@ -195,8 +195,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
   const { claim, claimWithin } = createClaim(context, limits, watchers)
   const recover = createRecover(context, monotonic)
   const [renew, command, purge] = [createRenew(context), createCommand(context, reads), createPurge(context)]
-  const signals = createSignals(context, executor, reads)
-  const events = createEvents(context, executor)
+  const [signals, events] = [createSignals(context, executor, reads), createEvents(context, executor)]
   const told = tellers(watchers)
   const gate = new SchemaGate({ context, monotonic })
   const passed = passingThrough(gate, executor)

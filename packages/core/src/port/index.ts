@@ -161,6 +161,7 @@ export {
 export type {
   CommitAnswer,
   EnqueueAnswer,
+  Failing,
   Leaving,
   DebouncedRun,
   NewFork,

@@ -86,7 +86,8 @@ export interface Leaving {
   readonly eventsIfCancelled: readonly EventTemplate[]
 }
 
-interface Failing {
+/** How a run ends that failed or timed out. */
+export interface Failing {
   readonly error: string
   readonly detail: ErrorDetail
   /** A run to create in the same write, unless the run becomes `cancelled`. It has no idempotency key. */

@@ -2,7 +2,7 @@ import { decodeValue, encodeValue, type ErrorDetail } from '../base'
 import { newRunOfEncoded } from '../client'
 import type { Engine } from '../engine'
 import type { FailedRun, JobDeclaration } from '../job'
-import { calledRun, type NewRun, type Outcome, type RunRecord } from '../port'
+import type { NewRun, RunRecord } from '../port'
 
 interface Failure {
   readonly run: RunRecord
@@ -29,8 +29,6 @@ export function newFailureRun(
   }
 }
 
-export function announceFailureRun(engine: Engine, outcome: Outcome): void {
-  const run = calledRun(outcome)
-  if (run === null) return
-  engine.events.emit({ type: 'run:trigger', runId: run.id, jobName: run.jobName, payload: decodeValue(run.payload) })
+export function announceFailureRun({ events }: Engine, { id: runId, jobName, payload }: NewRun): void {
+  events.emit({ type: 'run:trigger', runId, jobName, payload: decodeValue(payload) })
 }

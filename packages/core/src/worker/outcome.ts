@@ -12,7 +12,7 @@ import {
 import { type Engine, isWatched, recorded } from '../engine'
 import { announceFailureRun, newFailureRun } from './failure-run'
 import { type EventInput, type FailedRun, type FailedTry, retryDelayMs, triesOf } from '../job'
-import type { CommitAnswer, Outcome, RunRecord } from '../port'
+import type { CommitAnswer, Failing, Outcome, RunRecord } from '../port'
 import { restAfter, type Suspended } from '../step'
 
 /** How the job function ended, seen from outside. */
@@ -49,7 +49,7 @@ export function conclude(params: ConcludeParams): Ending {
   if (reason === 'timeout') {
     const { message, detail } = describeError(new TimeoutError(`The run took longer than ${run.timeoutMs} ms.`))
     const outcome = { kind: 'timeOut', ...failing(params, 'timed_out', { error: message, detail }) } as const
-    return ending(params, outcome, { type: 'run:timeout', ...ids, error: message })
+    return failed(params, outcome, { type: 'run:timeout', ...ids, error: message })
   }
   // Its ctx calls were rejected: what it returns, or throws, may only be its way of dealing with that.
   if (reason === 'lease-lost' || conclusion.kind === 'abandoned') return release(params)
@@ -154,7 +154,21 @@ function fail(params: ConcludeParams, error: unknown): Ending {
   const { message, detail } = describeError(error, stepName ?? undefined)
   const ids = { runId: run.id, jobName: run.jobName }
   const event = { type: 'run:fail', ...ids, error: message, failedStepName: stepName } as const
-  return ending(params, { kind: 'fail', ...failing(params, 'failed', { error: message, detail }) }, event)
+  return failed(params, { kind: 'fail', ...failing(params, 'failed', { error: message, detail }) }, event)
+}
+
+/** As `ending`, of a run that may call another one with it. */
+function failed(params: ConcludeParams, outcome: Bare<Outcome> & Failing, event: EventInput): Ending {
+  const { onFailure = null } = outcome
+  const ended = ending(params, outcome, event)
+  if (onFailure === null) return ended
+  return {
+    ...ended,
+    announce(answer) {
+      ended.announce(answer)
+      if (answer.status !== 'cancelled') announceFailureRun(params.engine, onFailure)
+    },
+  }
 }
 
 function failing({ engine, run }: ConcludeParams, status: FailedRun['status'], failure: Failure) {
@@ -184,7 +198,6 @@ function ending({ engine, run }: ConcludeParams, outcome: Bare<Outcome>, event: 
     announce(answer) {
       const happened = answer.status === 'cancelled' ? ifCancelled : event
       engine.events.emit(happened, engine.plugins.recordsEvent(happened.type) ? answer.seq : undefined)
-      if (answer.status !== 'cancelled') announceFailureRun(engine, outcome as Outcome)
     },
   }
 }

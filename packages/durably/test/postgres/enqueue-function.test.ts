@@ -185,6 +185,7 @@ describe('durably_enqueue()', () => {
     await session.query(
       'drop table durably_leaders, durably_schedules, durably_inbox, durably_subscriptions, durably_gathered',
     )
+    await session.query('drop table durably_statistics, durably_statistics_place')
     await (await migrate()).close()
   })
 

@@ -13,7 +13,7 @@ import type {
 } from '@coji/durably-core'
 import type { BulkResult } from '../bulk'
 import type { BulkBody, BulkPreview, JobList, Me, WaitPage } from '../wire'
-import type { MessageCounts, MessagePage, SchedulePage, ServedSchedule } from '../wire-cluster'
+import type { MessageCounts, MessagePage, SchedulePage, ServedSchedule } from '../wire'
 import { createCommands, withPayload, type ClientCommands } from './commands'
 import { subscribe, watchRuns, type RunChange } from './follow'
 import { createReads } from './reads'

@@ -29,6 +29,8 @@ export {
   type SchemaVersionsTable,
   type SettingsTable,
   type SignalsTable,
+  type StatisticsPlaceTable,
+  type StatisticsTable,
   type StepsTable,
   type SubscriptionsTable,
   type TableName,
