@@ -392,8 +392,6 @@ describe('plans', () => {
     durably_steps_pkey: 'keeps an id to one step',
     durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',
-    durably_runs_assigned:
-      'has what one of many workers is to start; with nothing assigned any index on the status will do',
     durably_workers_pkey: 'keeps a worker to one row; the table is read at once',
     durably_jobs_key: 'keeps a definition to one row; the table is read at once',
     durably_runs_schedule: 'keeps an instant of a schedule to one run',
