@@ -182,7 +182,7 @@ create table durably_runs (
   constraint ended_is_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
   constraint running_has_lease CHECK (((status = 'running'::text) = (lease_until IS NOT NULL)))
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_analyze_scale_factor=0.02, autovacuum_analyze_threshold=500);
-CREATE INDEX durably_runs_assigned ON durably_runs USING btree (assigned_worker_id) WHERE (status = 'assigned'::text);
+CREATE INDEX durably_runs_assigned ON durably_runs USING btree (assigned_worker_id) WHERE ((status || ''::text) = 'assigned'::text);
 CREATE INDEX durably_runs_claim ON durably_runs USING btree (priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (concurrency_key IS NULL));
 CREATE INDEX durably_runs_claim_by_key ON durably_runs USING btree (tenant, concurrency_key, priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (concurrency_key IS NOT NULL));
 CREATE INDEX durably_runs_claim_keyed ON durably_runs USING btree (priority DESC, available_at, id) WHERE (((status || ''::text) = 'pending'::text) AND (concurrency_key IS NOT NULL));

@@ -33,6 +33,7 @@ export function requireLabels(labels: unknown, what: string): Readonly<Record<st
   throw new InvalidOptionError(`${what}: labels must be an object of texts, such as { gpu: 'yes' }.`)
 }
 
+/** Whether a worker with these labels may run what wants those. */
 export function hasLabels(own: Readonly<Record<string, string>>, wanted: Readonly<Record<string, string>>): boolean {
   return Object.entries(wanted).every(([name, value]) => Object.hasOwn(own, name) && own[name] === value)
 }

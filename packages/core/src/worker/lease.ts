@@ -57,19 +57,23 @@ function byLength(all: readonly HeldLease[], lengthOf: (held: HeldLease) => numb
   return [...groups].map(([leaseMs, held]) => ({ held, leaseMs }))
 }
 
+async function allOf(answers: readonly Promise<boolean>[]): Promise<boolean> {
+  return (await Promise.all(answers)).every((isAnswered) => isAnswered)
+}
+
 export function createLeaseKeeper(engine: Engine): LeaseKeeper {
   const { clock } = engine.environment
   const patienceMs = (leaseMs: number) => Math.max(leaseMs - engine.options.heartbeatIntervalMs, leaseMs / 2)
   const all = new Map<HeldLease, Granted>()
   // Asked each time: a plugin may lengthen the lease after this was made.
   const lengthOf = (held: HeldLease) => held.leaseMs?.() ?? engine.options.leaseMs
-  let renewing: Promise<boolean> | null = null
   const asked = new Set<string>()
-  let isAsking = false
+  let [renewing, isAsking]: [Promise<boolean> | null, boolean] = [null, false]
 
-  async function renewThese(held: readonly HeldLease[]): Promise<boolean> {
-    const answered = await Promise.all(byLength(held, lengthOf).map(renewAlike))
-    return answered.every((isAnswered) => isAnswered)
+  function renewThese(held: readonly HeldLease[]): Promise<boolean> {
+    const [first, ...others] = byLength(held, lengthOf)
+    if (first === undefined) return Promise.resolve(true)
+    return others.length === 0 ? renewAlike(first) : allOf([first, ...others].map(renewAlike))
   }
 
   async function renewAlike({ held, leaseMs }: Alike): Promise<boolean> {

@@ -109,7 +109,7 @@ function lookStatement(context: SqlContext) {
     const isLed = sql`case when ${wasLed(context)} then 1 else 0 end as is_led`
     return sql`select one.is_led, r.id, r.version, r.job_name, r.crash_count from (select ${isLed}) as one
       left join (select r.id, r.version, r.job_name, r.crash_count, r.priority, r.available_at
-        from ${runsBy(context, 'assigned')} where r.status = 'assigned' and r.assigned_worker_id = ${p('workerId')}
+        from ${runsBy(context, 'assigned')} where ${dialect.waitingStatus(sql`r.status`)} = 'assigned' and r.assigned_worker_id = ${p('workerId')}
         order by r.priority desc, r.available_at, r.id limit ${p('limit')}) as r on ${dialect.name === 'sqlite' ? sql`1` : sql`true`}
       order by r.priority desc, r.available_at, r.id`
   })

@@ -22,14 +22,14 @@ export function createTakeBack(context: SqlContext) {
     const byAnybody = fences['orphan.leaderless'](wasLed(context))
     return and(
       sql`r.id in (select value from ${dialect.listOf(p('runIds'))})`,
-      fences['orphan.status'](),
+      fences['orphan.status'](dialect),
       fences['orphan.overdue'](isOverdue(context, p)),
       sql`case when ${p('isLeaderless')} = 1 then ${byAnybody} else ${byLeader} end`,
     )
   }
   const find = statement<AgeName | 'limit'>(
     context,
-    (p) => sql`select r.id from ${tables.runs} as r where ${fences['orphan.status']()}
+    (p) => sql`select r.id from ${tables.runs} as r where ${fences['orphan.status'](dialect)}
       and ${fences['orphan.overdue'](isOverdue(context, p))} order by r.assigned_at, r.id limit ${p('limit')}`,
   )
   const event = eventStatement<SeenName>(context, guard)

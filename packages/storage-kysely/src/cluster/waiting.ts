@@ -121,7 +121,8 @@ function loadsStatement(context: SqlContext) {
   return statement<'jobs'>(context, (p) => {
     const known = dialect.isOneOf(sql`r.job_name`, p('jobs'))
     const held = (status: 'running' | 'assigned') =>
-      sql`select r.tenant from ${runsBy(context, status)} where r.status = ${sql.lit(status)} and ${known}`
+      sql`select r.tenant from ${runsBy(context, status)}
+        where ${status === 'running' ? sql`r.status` : dialect.waitingStatus(sql`r.status`)} = ${sql.lit(status)} and ${known}`
     return sql`select h.tenant, count(*) as held from (${held('running')} union all ${held('assigned')}) as h
       group by h.tenant`
   })

@@ -101,7 +101,7 @@ function isAlive({ dialect }: SqlContext): Sql {
 function heldBy({ tables, dialect, prefix }: SqlContext, status: 'running' | 'assigned', what: Sql): Sql {
   const by = status === 'running' ? sql`r.owner_id` : sql`r.assigned_worker_id`
   return sql`select ${what} from ${tables.runs} as r ${dialect.useIndex(`${prefix}runs_${status}`)}
-    where r.status = ${sql.lit(status)} and ${by} = worker_id`
+    where ${status === 'running' ? sql`r.status` : dialect.waitingStatus(sql`r.status`)} = ${sql.lit(status)} and ${by} = worker_id`
 }
 
 function toWorker(raw: Row): WorkerRecord {

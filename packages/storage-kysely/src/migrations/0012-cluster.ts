@@ -43,12 +43,12 @@ function indexes({ schema, name, dialect }: MigrationContext) {
       .on(name('runs'))
       .where(where)
   // As for the other indexes on what waits: no other one can answer for it.
-  const isWaiting = dialect === 'sqlite' ? sql<boolean>`status = 'pending'` : sql<boolean>`(status || '') = 'pending'`
+  const status = dialect === 'sqlite' ? sql`status` : sql`(status || '')`
   const order = ['priority desc', 'available_at', 'id']
   return [
     // Of who has no tenants nothing is in it.
-    index('placing', sql<boolean>`${isWaiting} and tenant <> ''`).columns(['job_name', 'tenant', ...order]),
-    index('assigned', sql<boolean>`status = 'assigned'`).columns(['assigned_worker_id']),
+    index('placing', sql<boolean>`${status} = 'pending' and tenant <> ''`).columns(['job_name', 'tenant', ...order]),
+    index('assigned', sql<boolean>`${status} = 'assigned'`).columns(['assigned_worker_id']),
     index('orphaned', sql<boolean>`status = 'orphaned'`).columns(order),
   ]
 }

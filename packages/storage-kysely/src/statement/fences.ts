@@ -90,7 +90,7 @@ export const FENCES = {
   'decline.status': (): Sql => statusIn(['decline'], BARE_STATUS),
   'decline.assignee': (workerId: Sql): Sql => sql`r.assigned_worker_id = ${workerId}`,
   'decline.version': (version: Sql): Sql => sql`r.version = ${version}`,
-  'orphan.status': (): Sql => statusIn(['orphan']),
+  'orphan.status': (dialect: SqlDialect): Sql => statusIn(['orphan'], dialect.waitingStatus(sql`r.status`)),
   'orphan.overdue': (isOverdue: Sql): Sql => isOverdue,
   'orphan.lead': (isLeading: Sql): Sql => isLeading,
   'orphan.leaderless': (wasLed: Sql): Sql => sql`not ${wasLed}`,
