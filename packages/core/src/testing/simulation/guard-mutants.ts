@@ -30,7 +30,8 @@ function without(transition: TransitionName, guard: Guard): Lifecycle {
 
 /** Why a transition is not simulated. The storage contract covers its guards. */
 export const NOT_SIMULATED: Readonly<Partial<Record<TransitionName, string>>> = {
-  archive: 'moves logs of runs that have ended, which nobody in the simulation reads; the contract lets it race',
+  archive:
+    'needs an archive; the contract races it with all that ends runs, and processes are killed at each of its parts',
   assign: 'needs a leader, which one process without a cluster does not have',
   start: 'needs a leader, which one process without a cluster does not have',
   decline: 'needs a leader, which one process without a cluster does not have',
