@@ -67,7 +67,7 @@ function KnownRun({ run, used }: KnownRunProps) {
         <RunTabs run={run} used={used} />
         <aside className="run-side" aria-label="Facts">
           <RunFacts run={run} />
-          <ChildrenView id={run.id} />
+          <ChildrenView run={run} />
         </aside>
       </div>
     </article>
