@@ -25,7 +25,7 @@ export interface ClusterOptions {
   readonly version?: string | undefined
   /**
    * Milliseconds for which the leader leads without a sign of life, and a worker counts as there. Another leader is found
-   * within twice the time. Default 15000.
+   * within twice the time. Default 15000. The setting `leaderLeaseSeconds` stands before it, for the leader.
    */
   readonly lease?: number | undefined
   /** Milliseconds after which an assignment is taken back from a worker that is gone, and ten times that from any. Default 10000. */
@@ -147,7 +147,9 @@ function leadersDuties({ durably, cluster, everyMs, reassignAfterMs }: DutiesPar
   const reassigning: Duty = new Duty({
     ...{ ...own, name: 'reassignment' },
     async work(lead) {
-      const orphaned = await takeBackOverdue({ durably, placement, reassignAfterMs }, lead)
+      const { reassignAfterSeconds } = await durably.settings.get()
+      const afterMs = reassignAfterSeconds === undefined ? reassignAfterMs : reassignAfterSeconds * 1000
+      const orphaned = await takeBackOverdue({ durably, placement, reassignAfterMs: afterMs }, lead)
       done.orphaned += orphaned
       if (orphaned > 0) placing.wake()
       if (clock.monotonic() - forgotAt >= HOUR_MS) {

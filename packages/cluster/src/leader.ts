@@ -14,6 +14,14 @@ export interface LeaderStatus {
 interface LeaderParams {
   readonly durably: Durably
   readonly cluster: ClusterStorage
+  /** As the code says; what is set for all processes stands before it. */
+  readonly leaseMs: number
+}
+
+/** The lead as it was granted. */
+interface Held {
+  readonly lead: Lead
+  readonly askedAt: number
   readonly leaseMs: number
 }
 
@@ -22,7 +30,8 @@ export class Leader {
   readonly #params: LeaderParams
   readonly #workerId: string
   readonly #onGain = new Set<() => void>()
-  #held: { readonly lead: Lead; readonly askedAt: number } | null = null
+  #leaseMs: number
+  #held: Held | null = null
   #isStarted = false
   /** Of the question that counts: an answer that comes after the next one was asked says nothing any more. */
   #question = 0
@@ -30,6 +39,7 @@ export class Leader {
 
   constructor(params: LeaderParams) {
     this.#params = params
+    this.#leaseMs = params.leaseMs
     // Of this instance alone, also where two have the name of one worker.
     this.#workerId = `${params.durably.health().workerId} ${params.durably.drafts.environment.createId()}`
   }
@@ -50,7 +60,7 @@ export class Leader {
   current(): Lead | null {
     if (this.#held === null) return null
     const age = this.#params.durably.drafts.environment.clock.monotonic() - this.#held.askedAt
-    if (age >= (2 * this.#params.leaseMs) / 3) this.#held = null
+    if (age >= (2 * this.#held.leaseMs) / 3) this.#held = null
     return this.#held?.lead ?? null
   }
 
@@ -67,15 +77,13 @@ export class Leader {
 
   /** For one piece of work by who was not started: it is given back by `resign`. */
   async ask(): Promise<Lead | null> {
-    const { durably, cluster, leaseMs } = this.#params
     this.#question += 1
     const question = this.#question
-    const askedAt = durably.drafts.environment.clock.monotonic()
-    const lead = await cluster.lead({ name: LEADER, workerId: this.#workerId, ttlMs: leaseMs }).catch((error) => {
+    const held = await this.#take().catch((error) => {
       this.#note(question, null)
       throw error
     })
-    this.#note(question, lead === null ? null : { lead, askedAt })
+    this.#note(question, held)
     return this.current()
   }
 
@@ -87,7 +95,17 @@ export class Leader {
     if (held !== null) await this.#params.cluster.resign(held.lead).catch(() => {})
   }
 
-  #note(question: number, held: { readonly lead: Lead; readonly askedAt: number } | null): void {
+  async #take(): Promise<Held | null> {
+    const { durably, cluster, leaseMs: usualMs } = this.#params
+    const { leaderLeaseSeconds } = await durably.settings.get()
+    const leaseMs = leaderLeaseSeconds === undefined ? usualMs : leaderLeaseSeconds * 1000
+    this.#leaseMs = leaseMs
+    const askedAt = durably.drafts.environment.clock.monotonic()
+    const lead = await cluster.lead({ name: LEADER, workerId: this.#workerId, ttlMs: leaseMs })
+    return lead === null ? null : { lead, askedAt, leaseMs }
+  }
+
+  #note(question: number, held: Held | null): void {
     if (question !== this.#question) return
     const before = this.#held
     this.#held = held
@@ -96,13 +114,13 @@ export class Leader {
 
   /** The next question does not wait for an answer that may never come. */
   #turn(): void {
-    const { durably, leaseMs } = this.#params
+    const { durably } = this.#params
     const { clock, random } = durably.drafts.environment
     this.#callOff()
     this.ask().catch((error: unknown) => {
       if (this.#isStarted) durably.reportError(error, 'lead')
     })
-    const untilNext = (leaseMs / 3) * (this.#held === null ? 0.5 + random() / 2 : 1)
+    const untilNext = (this.#leaseMs / 3) * (this.#held === null ? 0.5 + random() / 2 : 1)
     this.#callOff = clock.schedule(untilNext, () => this.#turn())
   }
 

@@ -41,6 +41,24 @@ describe('the leader', () => {
     await b.durably.stop()
   })
 
+  it('leads for as long as is set while it does', async () => {
+    const all = fleet()
+    let isCut = false
+    const cluster = {
+      ...all.storage.cluster,
+      lead: (params: Parameters<typeof all.storage.cluster.lead>[0]) =>
+        isCut ? new Promise<never>(() => {}) : all.storage.cluster.lead(params),
+    }
+    const [a, b] = [all.join('a', { storage: { ...all.storage, cluster } }), all.join('b')]
+    await started([a, b], all)
+    await b.durably.settings.set({ leaderLeaseSeconds: 2 })
+    await all.clock.advance(LEASE)
+    isCut = true
+    await all.clock.advance(4000)
+    expect([a, b].map(({ cluster: own }) => own.status().isLeader)).toEqual([false, true])
+    await b.durably.stop()
+  })
+
   it('is none as soon as the database fails', async () => {
     const all = fleet()
     let isAway = false
