@@ -65,7 +65,7 @@ describe('a cluster on Postgres', { timeout: LONG_PATIENCE_MS }, () => {
       sleeper?.kill('SIGCONT')
       await pass(2 * EVERY_MS)
     }
-    for (const child of children) child.kill('SIGKILL')
+    await Promise.all(children.splice(0).map(killed))
     const [schedule] = await storage.cluster.schedules.list({})
     const runs = await storage.getRuns({ jobNames: ['work'] })
     const instants = runs.map(({ scheduledFor }) => Date.parse(scheduledFor ?? '')).sort((a, b) => a - b)
