@@ -1,5 +1,6 @@
 import {
   afterOutcome,
+  calledRun,
   isEnded,
   type CommitAnswer,
   type Lease,
@@ -51,6 +52,8 @@ function commitOne(draft: Draft, one: RunCommit): CommitAnswer {
 
 function apply(draft: Draft, run: RunRecord, one: RunCommit): RunRecord {
   for (const child of one.children) enqueueOne(draft, child)
+  const called = run.cancelRequestedAt === null ? calledRun(one.outcome) : null
+  if (called !== null) enqueueOne(draft, called)
   for (const step of one.steps) draft.putStep(toRow(draft, run, step))
   return draft.change(run, {
     commitNo: one.commitNo,

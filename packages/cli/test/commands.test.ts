@@ -30,7 +30,8 @@ describe.each(PLACES)('beside an application at work on $name', ({ open }) => {
   it('tells how it stands', async () => {
     const report = await json('status')
     expect(report.counts).toMatchObject({ failed: 3, timed_out: 0 })
-    expect(report.counts.pending).toBeGreaterThanOrEqual(3)
+    // One is for later, and one nobody knows.
+    expect(report.counts.pending).toBeGreaterThanOrEqual(2)
     expect(report.oldestDue).toMatchObject({ id: ids.unknown, jobName: 'nobody-knows-me' })
     const { code, out } = await durably('status')
     expect(code).toBe(0)

@@ -1,5 +1,5 @@
 -- enqueue
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
 values (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((
         select f.created_at
         from "durably_runs" as f
@@ -16,7 +16,7 @@ values (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strfti
       from "durably_runs" as f
       where f.id = ?
     ), {now}
-  ) else ? end, ?, ?, ?, ?, ?, coalesce((
+  ) else ? end, ?, ?, ?, ?, ?, ?, coalesce((
       select f.created_at
       from "durably_runs" as f
       where f.id = ?
@@ -1435,7 +1435,7 @@ and r.commit_no = ? - 1
 returning status, last_event_sequence, wakes, cancel_requested_at;
 
 -- commit: all there is
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
 select ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((
       select f.created_at
       from "durably_runs" as f
@@ -1452,7 +1452,7 @@ select ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftim
     from "durably_runs" as f
     where f.id = ?
   ), {now}
-) else ? end, ?, ?, ?, ?, ?, coalesce((
+) else ? end, ?, ?, ?, ?, ?, ?, coalesce((
     select f.created_at
     from "durably_runs" as f
     where f.id = ?
@@ -2035,6 +2035,21 @@ and run_id in (
   and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
 );
 
+delete from "durably_debounced_runs"
+where exists (
+  select 1
+  from "durably_debounced_runs"
+)
+and run_id in (
+  select r.id
+  from "durably_runs" as r
+  where r.id = ?
+  and (? is null
+    or r.tenant = ?
+  )
+  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
+);
+
 delete from "durably_runs" as r
 where r.id = ?
 and (? is null
@@ -2257,6 +2272,37 @@ and run_id in (
   )
 );
 
+delete from "durably_debounced_runs"
+where exists (
+  select 1
+  from "durably_debounced_runs"
+)
+and run_id in (
+  select r.id
+  from "durably_runs" as r
+  where r.id in (
+    select json_extract(seen.value, '$[0]')
+    from json_each(?) as seen
+  )
+  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
+  and not exists (
+    select 1
+    from "durably_runs" as parent
+    where parent.id in (
+      select r.parent_run_id as id
+      where r.parent_run_id is not null
+      union all
+      select value as id
+      from json_each(r.also_awaited_by)
+    )
+    and parent.finished_at is null
+  )
+  and (r.id || '/' || r.version) in (
+    select json_extract(seen.value, '$[0]') || '/' || json_extract(seen.value, '$[1]')
+    from json_each(?) as seen
+  )
+);
+
 delete from "durably_runs" as r
 where r.id in (
   select json_extract(seen.value, '$[0]')
@@ -2326,6 +2372,8 @@ having count(*) > 0;
 
 -- as purge, 9
 
+-- as purge, 10
+
 -- signal
 insert into "durably_signals" (run_id, position, name, payload, dedupe_key, created_at)
 select r.id, r.wakes + 1, ?, ?, ?, {now}
@@ -2382,7 +2430,7 @@ where id = ?;
 -- as signal, 3
 
 -- fork
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
 select ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((
       select f.created_at
       from "durably_runs" as f
@@ -2399,7 +2447,7 @@ select ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftim
     from "durably_runs" as f
     where f.id = ?
   ), {now}
-) else ? end, ?, ?, ?, ?, ?, coalesce((
+) else ? end, ?, ?, ?, ?, ?, ?, coalesce((
     select f.created_at
     from "durably_runs" as f
     where f.id = ?
@@ -2918,10 +2966,10 @@ and exists (
 )
 returning id;
 
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
-select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", "t"."payload", 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then strftime('%Y-%m-%dT%H:%M:%fZ', {now}, printf('%+.3f seconds', "t"."afterMs" / 1000.0)) when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."eventCount", {now}, {now}
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", "t"."payload", 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then strftime('%Y-%m-%dT%H:%M:%fZ', {now}, printf('%+.3f seconds', "t"."afterMs" / 1000.0)) when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
 from (
-  select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.payload') as "payload", json_extract(value, '$.idempotencyKey') as "idempotencyKey", json_extract(value, '$.concurrencyKey') as "concurrencyKey", json_extract(value, '$.concurrencyLimit') as "concurrencyLimit", json_extract(value, '$.holdKeyWhileWaiting') as "holdKeyWhileWaiting", json_extract(value, '$.priority') as "priority", json_extract(value, '$.startAt') as "startAt", json_extract(value, '$.afterMs') as "afterMs", json_extract(value, '$.timeoutMs') as "timeoutMs", json_extract(value, '$.parentRunId') as "parentRunId", json_extract(value, '$.scheduleId') as "scheduleId", json_extract(value, '$.scheduledFor') as "scheduledFor", json_extract(value, '$.eventCount') as "eventCount", json_extract(value, '$.cause') as "cause"
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.payload') as "payload", json_extract(value, '$.idempotencyKey') as "idempotencyKey", json_extract(value, '$.concurrencyKey') as "concurrencyKey", json_extract(value, '$.concurrencyLimit') as "concurrencyLimit", json_extract(value, '$.holdKeyWhileWaiting') as "holdKeyWhileWaiting", json_extract(value, '$.priority') as "priority", json_extract(value, '$.startAt') as "startAt", json_extract(value, '$.afterMs') as "afterMs", json_extract(value, '$.timeoutMs') as "timeoutMs", json_extract(value, '$.parentRunId') as "parentRunId", json_extract(value, '$.scheduleId') as "scheduleId", json_extract(value, '$.scheduledFor') as "scheduledFor", json_extract(value, '$.traceParent') as "traceParent", json_extract(value, '$.eventCount') as "eventCount", json_extract(value, '$.cause') as "cause"
   from json_each(?)
 ) as t
 where (
@@ -3038,10 +3086,10 @@ and exists (
 )
 returning id;
 
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
-select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", "t"."payload", 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then strftime('%Y-%m-%dT%H:%M:%fZ', {now}, printf('%+.3f seconds', "t"."afterMs" / 1000.0)) when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."eventCount", {now}, {now}
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", "t"."payload", 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then strftime('%Y-%m-%dT%H:%M:%fZ', {now}, printf('%+.3f seconds', "t"."afterMs" / 1000.0)) when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
 from (
-  select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.payload') as "payload", json_extract(value, '$.idempotencyKey') as "idempotencyKey", json_extract(value, '$.concurrencyKey') as "concurrencyKey", json_extract(value, '$.concurrencyLimit') as "concurrencyLimit", json_extract(value, '$.holdKeyWhileWaiting') as "holdKeyWhileWaiting", json_extract(value, '$.priority') as "priority", json_extract(value, '$.startAt') as "startAt", json_extract(value, '$.afterMs') as "afterMs", json_extract(value, '$.timeoutMs') as "timeoutMs", json_extract(value, '$.parentRunId') as "parentRunId", json_extract(value, '$.scheduleId') as "scheduleId", json_extract(value, '$.scheduledFor') as "scheduledFor", json_extract(value, '$.eventCount') as "eventCount", json_extract(value, '$.cause') as "cause"
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.payload') as "payload", json_extract(value, '$.idempotencyKey') as "idempotencyKey", json_extract(value, '$.concurrencyKey') as "concurrencyKey", json_extract(value, '$.concurrencyLimit') as "concurrencyLimit", json_extract(value, '$.holdKeyWhileWaiting') as "holdKeyWhileWaiting", json_extract(value, '$.priority') as "priority", json_extract(value, '$.startAt') as "startAt", json_extract(value, '$.afterMs') as "afterMs", json_extract(value, '$.timeoutMs') as "timeoutMs", json_extract(value, '$.parentRunId') as "parentRunId", json_extract(value, '$.scheduleId') as "scheduleId", json_extract(value, '$.scheduledFor') as "scheduledFor", json_extract(value, '$.traceParent') as "traceParent", json_extract(value, '$.eventCount') as "eventCount", json_extract(value, '$.cause') as "cause"
   from json_each(?)
 ) as t
 where (

@@ -1,8 +1,8 @@
 -- enqueue
 with created as (
-  insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
-  select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."eventCount", {now}, {now}
-  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "eventCount" bigint)
+  insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+  select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint)
   where (
     select case when cast($2 as text) = '' then '' else set_config('lock_timeout', cast($3 as text), true) end
   ) is not null
@@ -26,9 +26,9 @@ from created as c;
 
 -- enqueue: with a key
 with created as (
-  insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
-  select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."eventCount", {now}, {now}
-  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "eventCount" bigint)
+  insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+  select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint)
   where (
     select case when cast($2 as text) = '' then '' else set_config('lock_timeout', cast($3 as text), true) end
   ) is not null
@@ -1197,7 +1197,7 @@ with locked as materialized (
 select id
 from locked;
 
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
 select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast(cast($5 as text) as json), 'pending', cast($6 as text), cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as bigint), case when cast($11 as timestamptz) is null then (coalesce((
       select f.created_at
       from "durably_runs" as f
@@ -1214,27 +1214,27 @@ select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), c
     from "durably_runs" as f
     where f.id = cast($16 as text)
   ), {now}
-) else cast($17 as timestamptz) end, cast($18 as double precision), cast($19 as text), cast($20 as text), cast($21 as timestamptz), cast($22 as bigint), coalesce((
+) else cast($17 as timestamptz) end, cast($18 as double precision), cast($19 as text), cast($20 as text), cast($21 as timestamptz), cast($22 as text), cast($23 as bigint), coalesce((
     select f.created_at
     from "durably_runs" as f
-    where f.id = cast($23 as text)
+    where f.id = cast($24 as text)
   ), {now}
 ), {now}
 from "durably_runs" as r
-where r.id = cast($24 as text)
+where r.id = cast($25 as text)
 and r.status = 'running'
-and r.lease_epoch = cast($25 as bigint)
-and r.claim_token = cast($26 as text)
+and r.lease_epoch = cast($26 as bigint)
+and r.claim_token = cast($27 as text)
 and r.leader_epoch is not distinct
-from cast($27 as bigint)
-and r.commit_no = cast($28 as bigint) - 1
+from cast($28 as bigint)
+and r.commit_no = cast($29 as bigint) - 1
 on conflict
 do nothing;
 
 with created as (
-  insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
-  select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."eventCount", {now}, {now}
-  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "eventCount" bigint)
+  insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+  select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint)
   where exists (
     select 1
     from "durably_runs" as r
@@ -1922,6 +1922,21 @@ and run_id in (
   and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
 );
 
+delete from "durably_debounced_runs"
+where exists (
+  select 1
+  from "durably_debounced_runs"
+)
+and run_id in (
+  select r.id
+  from "durably_runs" as r
+  where r.id = cast($1 as text)
+  and (cast($2 as text) is null
+    or r.tenant = cast($3 as text)
+  )
+  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
+);
+
 delete from "durably_runs" as r
 where r.id = cast($1 as text)
 and (cast($2 as text) is null
@@ -2165,6 +2180,40 @@ and run_id in (
   )
 );
 
+delete from "durably_debounced_runs"
+where exists (
+  select 1
+  from "durably_debounced_runs"
+)
+and run_id in (
+  select r.id
+  from "durably_runs" as r
+  where r.id = any(array(
+      select cast(seen.value ->> 0 as text)
+      from json_array_elements(cast(cast(cast($1 as text) as text) as json)) as seen
+    )
+  )
+  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
+  and not exists (
+    select 1
+    from "durably_runs" as parent
+    where parent.id = any(array(
+        select r.parent_run_id as id
+        where r.parent_run_id is not null
+        union all
+        select value as id
+        from json_array_elements_text(cast(cast(r.also_awaited_by as text) as json))
+      )
+    )
+    and parent.finished_at is null
+  )
+  and (r.id || '/' || r.version) = any(array(
+      select cast(seen.value ->> 0 as text) || '/' || cast(seen.value ->> 1 as bigint)
+      from json_array_elements(cast(cast(cast($2 as text) as text) as json)) as seen
+    )
+  )
+);
+
 delete from "durably_runs" as r
 where r.id = any(array(
     select cast(seen.value ->> 0 as text)
@@ -2242,6 +2291,8 @@ having count(*) > 0;
 
 -- as purge, 10
 
+-- as purge, 11
+
 -- signal
 -- as recover, 2
 
@@ -2302,7 +2353,7 @@ where id = cast($2 as text);
 -- as signal, 4
 
 -- fork
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
 select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast(cast($5 as text) as json), 'pending', cast($6 as text), cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as bigint), case when cast($11 as timestamptz) is null then (coalesce((
       select f.created_at
       from "durably_runs" as f
@@ -2319,14 +2370,14 @@ select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), c
     from "durably_runs" as f
     where f.id = cast($16 as text)
   ), {now}
-) else cast($17 as timestamptz) end, cast($18 as double precision), cast($19 as text), cast($20 as text), cast($21 as timestamptz), cast($22 as bigint), coalesce((
+) else cast($17 as timestamptz) end, cast($18 as double precision), cast($19 as text), cast($20 as text), cast($21 as timestamptz), cast($22 as text), cast($23 as bigint), coalesce((
     select f.created_at
     from "durably_runs" as f
-    where f.id = cast($23 as text)
+    where f.id = cast($24 as text)
   ), {now}
 ), {now}
 from "durably_runs" as r
-where r.id = cast($24 as text)
+where r.id = cast($25 as text)
 on conflict
 do nothing;
 
@@ -2840,9 +2891,9 @@ and exists (
 )
 returning id;
 
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
-select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."eventCount", {now}, {now}
-from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "eventCount" bigint, "cause" text)
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint, "cause" text)
 where (
   select s.fire_token
   from "durably_schedules" as s
@@ -2945,9 +2996,9 @@ and exists (
 )
 returning id;
 
-insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "last_event_sequence", "created_at", "updated_at")
-select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."eventCount", {now}, {now}
-from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "eventCount" bigint, "cause" text)
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint, "cause" text)
 where (
   select m.deliver_token
   from "durably_inbox" as m

@@ -178,14 +178,10 @@ describe('durably_enqueue()', () => {
     await expect(migrate()).rejects.toThrow("There is a durably_enqueue already that is not durably's")
     await session.query('drop function durably_enqueue')
     await (await migrate()).close()
-    await session.query('drop table durably_schema_versions, durably_runs, durably_run_labels, durably_run_events')
-    await session.query(
-      'drop table durably_steps, durably_logs, durably_signals, durably_paused_jobs, durably_job_starts',
+    const tables = await session.query<{ readonly all: string }>(
+      `select string_agg(quote_ident(tablename), ', ') as all from pg_tables where schemaname = current_schema`,
     )
-    await session.query(
-      'drop table durably_leaders, durably_schedules, durably_inbox, durably_subscriptions, durably_gathered',
-    )
-    await session.query('drop table durably_statistics, durably_statistics_place')
+    await session.query(`drop table ${tables.rows[0]?.all}`)
     await (await migrate()).close()
   })
 

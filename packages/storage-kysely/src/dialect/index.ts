@@ -15,6 +15,7 @@ export {
   type ArchiveStraysTable,
   type AuditTable,
   type DurablyDatabase,
+  type DebouncedRunsTable,
   type GatheredTable,
   type InboxTable,
   type JobsTable,
