@@ -10,6 +10,7 @@ import {
 } from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
 import { Duty } from './duty'
+import { LiveSettings } from './live-settings'
 import { Leader, leaderOf, type LeaderStatus, setLeader } from './leader'
 import { Placer } from './place'
 import { Presence } from './presence'
@@ -25,7 +26,7 @@ export interface ClusterOptions {
   readonly version?: string | undefined
   /**
    * Milliseconds for which the leader leads without a sign of life, and a worker counts as there. Another leader is found
-   * within twice the time. Default 15000. The setting `leaderLeaseSeconds` stands before it, for the leader.
+   * within twice the time. Default 15000.
    */
   readonly lease?: number | undefined
   /** Milliseconds after which an assignment is taken back from a worker that is gone, and ten times that from any. Default 10000. */
@@ -68,10 +69,11 @@ export function createCluster(durably: Durably, options: ClusterOptions = {}): C
   if (leaderOf(durably) !== undefined) {
     throw new InvalidOptionError('createCluster() was called for this instance already. Use what it returned.')
   }
-  const leader = new Leader({ durably, cluster, leaseMs })
+  const settings = new LiveSettings(durably, { leaseMs, reassignAfterMs })
+  const leader = new Leader({ durably, cluster, settings })
   setLeader(durably, leader)
   const presence = new Presence({ durably, placement, labels, codeVersion: version, leaseMs })
-  const duties = leadersDuties({ durably, cluster, everyMs, reassignAfterMs })
+  const duties = leadersDuties({ durably, cluster, everyMs, settings })
 
   let endings: (() => void | Promise<void>)[] = []
   let isClosed = false
@@ -124,11 +126,11 @@ interface DutiesParams {
   readonly durably: Durably
   readonly cluster: ClusterStorage
   readonly everyMs: number
-  readonly reassignAfterMs: number
+  readonly settings: LiveSettings
 }
 
 /** What the leader does for the runs of all. */
-function leadersDuties({ durably, cluster, everyMs, reassignAfterMs }: DutiesParams) {
+function leadersDuties({ durably, cluster, everyMs, settings }: DutiesParams) {
   const { placement } = cluster
   const own = { durably, cluster, everyMs, prepare: async () => {} }
   const placer = new Placer({ durably, placement })
@@ -147,9 +149,8 @@ function leadersDuties({ durably, cluster, everyMs, reassignAfterMs }: DutiesPar
   const reassigning: Duty = new Duty({
     ...{ ...own, name: 'reassignment' },
     async work(lead) {
-      const { reassignAfterSeconds } = await durably.settings.get()
-      const afterMs = reassignAfterSeconds === undefined ? reassignAfterMs : reassignAfterSeconds * 1000
-      const orphaned = await takeBackOverdue({ durably, placement, reassignAfterMs: afterMs }, lead)
+      const { reassignAfterMs } = settings.now
+      const orphaned = await takeBackOverdue({ durably, placement, reassignAfterMs }, lead)
       done.orphaned += orphaned
       if (orphaned > 0) placing.wake()
       if (clock.monotonic() - forgotAt >= HOUR_MS) {

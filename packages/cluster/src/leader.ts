@@ -1,5 +1,6 @@
 import type { Durably } from '@coji/durably-core'
 import { type ClusterStorage, type Lead, LEADER } from '@coji/durably-core/storage'
+import type { LiveSettings } from './live-settings'
 
 /** What this process knows of its lead. */
 export interface LeaderStatus {
@@ -14,8 +15,7 @@ export interface LeaderStatus {
 interface LeaderParams {
   readonly durably: Durably
   readonly cluster: ClusterStorage
-  /** As the code says; what is set for all processes stands before it. */
-  readonly leaseMs: number
+  readonly settings: LiveSettings
 }
 
 /** The lead as it was granted. */
@@ -30,7 +30,6 @@ export class Leader {
   readonly #params: LeaderParams
   readonly #workerId: string
   readonly #onGain = new Set<() => void>()
-  #leaseMs: number
   #held: Held | null = null
   #isStarted = false
   /** Of the question that counts: an answer that comes after the next one was asked says nothing any more. */
@@ -39,7 +38,6 @@ export class Leader {
 
   constructor(params: LeaderParams) {
     this.#params = params
-    this.#leaseMs = params.leaseMs
     // Of this instance alone, also where two have the name of one worker.
     this.#workerId = `${params.durably.health().workerId} ${params.durably.drafts.environment.createId()}`
   }
@@ -77,13 +75,16 @@ export class Leader {
 
   /** For one piece of work by who was not started: it is given back by `resign`. */
   async ask(): Promise<Lead | null> {
+    const { durably, cluster, settings } = this.#params
+    const { leaseMs } = settings.now
     this.#question += 1
     const question = this.#question
-    const held = await this.#take().catch((error) => {
+    const askedAt = durably.drafts.environment.clock.monotonic()
+    const lead = await cluster.lead({ name: LEADER, workerId: this.#workerId, ttlMs: leaseMs }).catch((error) => {
       this.#note(question, null)
       throw error
     })
-    this.#note(question, held)
+    this.#note(question, lead === null ? null : { lead, askedAt, leaseMs })
     return this.current()
   }
 
@@ -95,16 +96,6 @@ export class Leader {
     if (held !== null) await this.#params.cluster.resign(held.lead).catch(() => {})
   }
 
-  async #take(): Promise<Held | null> {
-    const { durably, cluster, leaseMs: usualMs } = this.#params
-    const { leaderLeaseSeconds } = await durably.settings.get()
-    const leaseMs = leaderLeaseSeconds === undefined ? usualMs : leaderLeaseSeconds * 1000
-    this.#leaseMs = leaseMs
-    const askedAt = durably.drafts.environment.clock.monotonic()
-    const lead = await cluster.lead({ name: LEADER, workerId: this.#workerId, ttlMs: leaseMs })
-    return lead === null ? null : { lead, askedAt, leaseMs }
-  }
-
   #note(question: number, held: Held | null): void {
     if (question !== this.#question) return
     const before = this.#held
@@ -114,13 +105,14 @@ export class Leader {
 
   /** The next question does not wait for an answer that may never come. */
   #turn(): void {
-    const { durably } = this.#params
+    const { durably, settings } = this.#params
     const { clock, random } = durably.drafts.environment
     this.#callOff()
     this.ask().catch((error: unknown) => {
       if (this.#isStarted) durably.reportError(error, 'lead')
     })
-    const untilNext = (this.#leaseMs / 3) * (this.#held === null ? 0.5 + random() / 2 : 1)
+    settings.look()
+    const untilNext = (settings.now.leaseMs / 3) * (this.#held === null ? 0.5 + random() / 2 : 1)
     this.#callOff = clock.schedule(untilNext, () => this.#turn())
   }
 
