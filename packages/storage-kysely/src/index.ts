@@ -2,15 +2,14 @@ export type { DurabilityReport, SqlTransaction } from './connection'
 export type {
   ArchiveStraysTable,
   AuditTable,
+  DebouncedRunsTable,
   DialectHooks,
   Durability,
   DurablyDatabase,
   DurablyDialect,
-  DebouncedRunsTable,
   GatheredTable,
-  JobsTable,
-  WorkersTable,
   InboxTable,
+  JobsTable,
   JobStartsTable,
   LeadersTable,
   LogsTable,
@@ -30,6 +29,7 @@ export type {
   StatisticsTable,
   StepsTable,
   SubscriptionsTable,
+  WorkersTable,
 } from './dialect'
 export { createKyselyStorage, type KyselyStorage, type KyselyStorageOptions } from './kysely-storage'
 export type { Holder, WorkReport } from './read'

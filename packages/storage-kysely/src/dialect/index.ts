@@ -14,8 +14,8 @@ export {
 export {
   type ArchiveStraysTable,
   type AuditTable,
-  type DurablyDatabase,
   type DebouncedRunsTable,
+  type DurablyDatabase,
   type GatheredTable,
   type InboxTable,
   type JobsTable,
@@ -35,7 +35,7 @@ export {
   type StepsTable,
   type SubscriptionsTable,
   type TableName,
-  tableRefs,
   type TableRefs,
+  tableRefs,
   type WorkersTable,
 } from './tables'
