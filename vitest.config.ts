@@ -17,6 +17,7 @@ const OF_THE_WORKSPACE = [
   'machine-paths',
   'postgres',
   'reference',
+  'rooms',
   'runtimes',
   'scale',
   'second-node',
@@ -44,7 +45,7 @@ export default defineConfig({
       ...OF_THE_BUILD.map((name) => workspaceProject(name, [name])),
     ],
     passWithNoTests: true,
-    // Two more than there are cores: many tests wait for other processes, for leases, or for a browser.
+    // Two more than there are cores: many tests wait for other processes, for leases, or for a browser. Four more gain nothing.
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     teardownTimeout: 60_000,

@@ -10,6 +10,9 @@ export const MACHINE_SETUP = fileURLToPath(new URL('./test/machine-setup.ts', im
 /** Which server of Postgres tests use; it is started when the first one asks for it. */
 export const POSTGRES_SETUP = fileURLToPath(new URL('./test/postgres-setup.ts', import.meta.url))
 
+/** Ends what a file has begun, for those that share a process. */
+const LEFTOVERS_SETUP = fileURLToPath(new URL('./test/leftovers-setup.ts', import.meta.url))
+
 /** A test that hangs ends at last. None has to be quick: what it waits for comes late on a machine that is busy. */
 export const PATIENCE = {
   testTimeout: 2 * PATIENCE_MS,
@@ -34,7 +37,7 @@ export function testProject(name: string, include: readonly string[] = ['src/**/
 }
 
 /** One whose files leave nothing behind in their process, and share it: most of their time is its start. */
-export function sharingProject(name: string) {
-  const project = testProject(name)
-  return { ...project, test: { ...project.test, isolate: false } }
+export function sharingProject(name: string, include?: readonly string[]) {
+  const project = testProject(name, include)
+  return { ...project, test: { ...project.test, isolate: false, setupFiles: [LEFTOVERS_SETUP] } }
 }

@@ -24,6 +24,17 @@ export function findBrowser() {
   return SYSTEM_NAMES.map(onPath).find(Boolean) ?? [...SYSTEM_PATHS, ofPlaywright()].find(existsSync) ?? null
 }
 
+const SHELL_NAMES = ['chromium-headless-shell', 'chrome-headless-shell']
+
+/**
+ * Where a Chromium without its user interface is, which takes half the processor time for the same page; null where there
+ * is none, or where CHROMIUM_PATH names the one to take.
+ */
+export function findHeadlessShell() {
+  if ((process.env.CHROMIUM_PATH ?? '') !== '') return null
+  return SHELL_NAMES.map(onPath).find(Boolean) ?? null
+}
+
 const FIREFOX_NAMES = ['firefox-esr', 'firefox']
 const FIREFOX_ON_A_MAC = '/Applications/Firefox.app/Contents/MacOS/firefox'
 
@@ -54,7 +65,9 @@ export const HOW_TO_GET_ONE = [
 /** Makes sure that there are browsers, installing them where that is possible. Answers an exit code. */
 export async function installBrowser() {
   const code = await installChromium()
-  if (code === 0 && findFirefox() === null) await withApt('firefox-esr')
+  if (code !== 0) return code
+  if (findHeadlessShell() === null) await withApt('chromium-headless-shell')
+  if (findFirefox() === null) await withApt('firefox-esr')
   return code
 }
 

@@ -40,7 +40,7 @@ const OPTIONS = [
   ['durably.settings', 'index.ts', 'SettingValues'],
   ['durably.recover(options)', 'index.ts', 'RecoverOptions'],
   ['A plugin, for durably.use(plugin)', 'index.ts', 'Plugin'],
-  ['records of a plugin, include of withLogPersistence()', 'index.ts', 'RecordedHistory'],
+  ['records of a plugin, include of withLogPersistence()', 'plugins.ts', 'RecordedHistory'],
   ['withLogPersistence(options)', 'plugins.ts', 'LogPersistenceOptions'],
   ['withLogRetention(options)', 'plugins.ts', 'LogRetentionOptions'],
   ['withRetention(options)', 'plugins.ts', 'RetentionOptions'],

@@ -8,6 +8,7 @@ import { publishDry } from './publish-dry.mjs'
 import { installSandbox } from './sandbox.mjs'
 import { checkSizes } from './size.mjs'
 import { suitesOf, suiteTable, table, testsOf, testTable, unexplainedSkips, verdict } from './summary.mjs'
+import { checkTypes } from './types.mjs'
 
 const REPORT = join(ROOT, '.tmp', 'report')
 const VITEST = join(REPORT, 'vitest.json')
@@ -37,12 +38,10 @@ const BUILT = [
   { name: 'pack', run: packAll },
 ]
 
-const TYPES = ['turbo', 'run', 'typecheck', 'typecheck:workspace', '--output-logs=errors-only', '--concurrency=1']
-
 /** Beside the build, and of what was built beside the tests. They say something only when they fail. */
 const OF_SOURCES = [
   { name: 'lint and format', run: () => exec(['biome', 'check', '--error-on-warnings', '.'], { quiet: true }) },
-  { name: 'types', run: () => exec(TYPES, { quiet: true }) },
+  { name: 'types', run: () => checkTypes({ quiet: true }) },
 ]
 const OF_PACKAGES = [
   { name: 'packages', run: checkPackages },

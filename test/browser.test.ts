@@ -33,7 +33,7 @@ function node(args: readonly string[], variables: Readonly<Record<string, string
 
 /** What a function of the script answers, or the message of its error. */
 function answerOf(
-  name: 'findBrowser' | 'findFirefox' | 'requireBrowser',
+  name: 'findBrowser' | 'findFirefox' | 'findHeadlessShell' | 'requireBrowser',
   variables: Readonly<Record<string, string>>,
 ): string {
   const script = `import { ${name} } from '${pathToFileURL(SCRIPT)}'
@@ -75,6 +75,17 @@ describe('findFirefox', () => {
     writeFileSync(firefox, '#!/bin/sh\n', { mode: 0o755 })
     const variables = { FIREFOX_PATH: '', PATH: `${folder}${delimiter}${env['PATH'] ?? ''}` }
     expect(answerOf('findFirefox', variables)).toBe(join(folder, 'firefox-esr'))
+  })
+})
+
+describe('findHeadlessShell', () => {
+  it('looks in the PATH, unless CHROMIUM_PATH says which to take', () => {
+    const shell = join(folder, 'chromium-headless-shell')
+    writeFileSync(shell, '#!/bin/sh\n', { mode: 0o755 })
+    const PATH = `${folder}${delimiter}${env['PATH'] ?? ''}`
+    expect(answerOf('findHeadlessShell', { CHROMIUM_PATH: '', PATH })).toBe(shell)
+    expect(answerOf('findHeadlessShell', { CHROMIUM_PATH: browser, PATH })).toBe('null')
+    expect(answerOf('findHeadlessShell', { CHROMIUM_PATH: '', PATH: empty })).toBe('null')
   })
 })
 

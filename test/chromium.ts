@@ -1,5 +1,6 @@
 import type { LaunchOptions } from 'playwright'
-import { findBrowser, requireBrowser } from '../scripts/browser.mjs'
+import { findBrowser, findHeadlessShell, requireBrowser } from '../scripts/browser.mjs'
+import { SCALE } from './scale.ts'
 
 const QUIET = [
   '--no-sandbox', // root, as on CI, has no other way
@@ -11,18 +12,25 @@ const QUIET = [
   '--disable-sync',
 ]
 
-/** How every test starts its browser; says how to get one where there is none. */
-export function chromiumOptions(): LaunchOptions {
-  return { executablePath: requireBrowser(), headless: true, args: QUIET }
+/** The quick lane takes the one that costs least, the full lane the one that people have. */
+const findCheapest = () => (SCALE === 'quick' ? findHeadlessShell() : null)
+
+/**
+ * How every test starts its browser; says how to get one where there is none. `isWhole`: without its user interface it
+ * neither hides nor freezes a page.
+ */
+export function chromiumOptions({ isWhole = false } = {}): LaunchOptions {
+  const executablePath = (isWhole ? null : findCheapest()) ?? requireBrowser()
+  return { executablePath, headless: true, args: QUIET }
 }
 
 /** The same for configurations, which are read before it is known whether a browser is needed at all. */
 export function chromiumOptionsIfAny(): LaunchOptions {
-  const executablePath = findBrowser()
+  const executablePath = findCheapest() ?? findBrowser()
   return { ...(executablePath !== null && { executablePath }), headless: true, args: QUIET }
 }
 
 /** As the global set-up of a project: one clear message instead of a failure in each file. */
 export function setup(): void {
-  requireBrowser()
+  if (findCheapest() === null) requireBrowser()
 }

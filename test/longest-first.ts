@@ -9,6 +9,7 @@ const LONGEST = [
   'packages/storage-kysely/test/contract.test.ts',
   'packages/durably/test/tabs/frozen.test.ts',
   'packages/durably/test/postgres/clocks.test.ts',
+  'packages/durably/test/tabs/handover.test.ts',
   'packages/durably/test/tabs/groups.test.ts',
   'packages/durably/test/firefox/firefox.test.ts',
   'packages/durably/test/tabs/leader.test.ts',

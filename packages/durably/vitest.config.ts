@@ -1,6 +1,6 @@
-import { testProject } from '../../vitest.preset.ts'
+import { sharingProject } from '../../vitest.preset.ts'
 import { IN_BROWSERS } from './vitest.browser.config.ts'
 
-const project = testProject('durably')
+const project = sharingProject('durably')
 
 export default { ...project, test: { ...project.test, exclude: IN_BROWSERS } }

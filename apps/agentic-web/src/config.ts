@@ -20,6 +20,8 @@ export interface Config {
   readonly openaiOrigin: string
   /** Hosts of models that users may name; a worker asks no other. */
   readonly modelHosts: readonly string[]
+  /** Where spans and metrics go; `null`: nowhere. */
+  readonly collector: string | null
 }
 
 /** What a process of the api has to know beside that. */
@@ -87,6 +89,9 @@ const commonShape = {
   OPENAI_OAUTH_SCOPE: z.string().default('openid offline_access'),
   OPENAI_API_ORIGIN: z.url({ protocol: /^https?$/ }).default('https://api.openai.com'),
   MODEL_HOSTS: list.default(['api.openai.com']),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url({ protocol: /^https?$/, error: 'must be the address of a collector (http://…)' })
+    .optional(),
 }
 
 const apiSchema = z.object({
@@ -188,6 +193,7 @@ function commonOf(values: Values<z.ZodObject<typeof commonShape>>, troubles: str
     openai: providerOf('OPENAI_OAUTH', values, troubles),
     openaiOrigin: new URL(values.OPENAI_API_ORIGIN).origin,
     modelHosts: values.MODEL_HOSTS,
+    collector: values.OTEL_EXPORTER_OTLP_ENDPOINT ?? null,
   }
 }
 

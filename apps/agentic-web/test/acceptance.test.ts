@@ -4,9 +4,13 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { chromium } from 'playwright'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { chromiumOptions } from '../../../test/chromium'
 import { scaled } from '../../../test/scale'
 import { selfSigned } from '../../../test/self-signed'
+import { button, signIn, textOf, withTabs } from '../web/test/chat-site'
+import { type Collector, startCollector } from './collector'
 import { answerIn, Browser, type Frame, isPiece, piecesIn, type Answered } from './deployment'
 import { CLIENT, startIssuer, wayBack } from './issuer'
 import { type Processes, startProcesses } from './processes'
@@ -33,20 +37,24 @@ async function startMailbox() {
 }
 
 let mailbox: Awaited<ReturnType<typeof startMailbox>>
+let collector: Collector
 let processes: Processes
 let origin: string
 
 beforeAll(async () => {
   mailbox = await startMailbox()
+  collector = await startCollector()
   processes = await startProcesses({
-    given: { FETCH_HOSTS: mailbox.host },
-    own: { DEMO_WORD_MS: '5', DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
+    hasPage: true,
+    given: { FETCH_HOSTS: mailbox.host, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    own: { DEMO_WORD_MS: '5', DRAIN_MS: '50', RUNS_PER_MINUTE: '100000', OTEL_BSP_SCHEDULE_DELAY: '100' },
   })
   origin = processes.webUrl.replace('127.0.0.1', 'localhost')
 })
 afterAll(async () => {
   await processes.end()
   mailbox.end()
+  collector.end()
 })
 
 function browser(...urls: string[]): Browser {
@@ -170,30 +178,45 @@ describe('14.3: who reads goes on without a gap', () => {
     await expectNoGap(ada, run, seen)
   })
 
-  it('when each process is killed in turn, in the middle of an answer', async () => {
+  it('when each process is killed in turn, in the middle of an answer, and an open page shows what is stored', async () => {
+    const chrome = await chromium.launch(chromiumOptions())
+    onTestFinished(() => chrome.close())
     const ada = await browser().be('ada')
     const session = await ada.newSession()
-    const kills = scaled({ quick: 2, full: 30 })
-    const names = ['api-1', 'web-1', 'the worker', 'api-2']
-    for (let n = 0; n < kills; n++) {
-      let victim = names[n % names.length] ?? ''
-      const run = await ada.say(session, 'write 60 words')
-      const frames: Frame[] = []
-      let isKilled = false
-      for await (const frame of ada.follow(run)) {
-        frames.push(frame)
-        if (isKilled || frame.data.type !== 'step:chunk') continue
-        isKilled = true
-        if (victim === 'the worker') victim = await holderOf(ada, run)
-        await processes.kill(victim)
+    await withTabs({ browser: chrome, url: origin }, async ({ open, complaints }) => {
+      const page = await open()
+      await signIn(page)
+      await page.goto(`${origin}/chat/${session}`)
+      const shown = (n: number) => textOf(page.locator('.run').nth(n).locator('.prose'))
+      const kills = scaled({ quick: 2, full: 30 })
+      const names = ['api-1', 'web-1', 'the worker', 'api-2']
+      for (let n = 0; n < kills; n++) {
+        let victim = names[n % names.length] ?? ''
+        const run = await ada.say(session, 'write 60 words')
+        const frames: Frame[] = []
+        let isKilled = false
+        for await (const frame of ada.follow(run)) {
+          frames.push(frame)
+          if (isKilled || frame.data.type !== 'step:chunk') continue
+          isKilled = true
+          if (victim === 'the worker') victim = await holderOf(ada, run)
+          await processes.kill(victim)
+        }
+        expect(isKilled).toBe(true)
+        expect(frames.at(-1), victim).toMatchObject({ event: 'done', data: { status: 'completed' } })
+        expect(answerIn(frames)).toBe(WORDS)
+        await processes.ready(victim)
+        await expectNoGap(ada, run, frames)
+        await expectKept(ada, run, WORDS)
+        await expect.poll(() => shown(n), victim).toBe(answerIn(frames))
+        await button(page, 'Stop').waitFor({ state: 'detached' })
       }
-      expect(isKilled).toBe(true)
-      expect(frames.at(-1), victim).toMatchObject({ event: 'done', data: { status: 'completed' } })
-      expect(answerIn(frames)).toBe(WORDS)
-      await processes.ready(victim)
-      await expectNoGap(ada, run, frames)
-      await expectKept(ada, run, WORDS)
-    }
+      await page.reload()
+      await expect.poll(() => page.locator('.run').count()).toBe(kills)
+      for (let n = 0; n < kills; n++) expect(await shown(n)).toBe(WORDS)
+      // What was being answered when its server was killed.
+      expect(complaints.splice(0).filter((text) => !text.includes('status of 500'))).toEqual([])
+    })
   })
 })
 
@@ -273,4 +296,33 @@ it('14.5: the old contract tells the same as the new one', async () => {
   expect(first).toMatchObject({ event: 'run', data: { status: 'queued' } })
   expect(answerIn(old)).toBe(WORDS)
   await expectNoGap(ada, first?.data.run_id, old)
+})
+
+it('what a request starts is one trace, in whichever processes, and each line that is logged of it has its run', async () => {
+  const ada = await browser().be('ada')
+  const session_id = await ada.newSession()
+  const [trace, caller] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+  const headers = { traceparent: `00-${trace}-${caller}-01`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ session_id, message: 'What is 20+22, and what of my secret-of-ada ?' })
+  const started = (await (await ada.fetch('/api/runs', { method: 'POST', body, headers })).json()) as Answered
+  await ada.ended(started.run_id)
+  const told = () => collector.spans.filter(({ traceId }) => traceId === trace)
+  await expect.poll(() => told().length).toBe(9)
+  const named = (name: string) => told().find((span) => span.name === name)
+  expect(named('POST /api/runs')).toMatchObject({ service: 'api', parentSpanId: caller })
+  for (const name of ['run agent', 'attempt agent']) {
+    expect(named(name)).toMatchObject({ service: 'worker', parentSpanId: named('POST /api/runs')?.spanId })
+  }
+  const steps = told().filter(({ name }) => name.startsWith('step '))
+  expect(steps.map(({ name }) => name.slice('step '.length)).sort()).toEqual(
+    ['turn 1', 'keep turn 1', 'tool 1.1', 'keep call 1.1', 'turn 2', 'keep turn 2'].sort(),
+  )
+  expect(new Set(steps.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([named('attempt agent')?.spanId]))
+  expect(processes.lines.filter((line) => line.includes(`"run_id":"${started.run_id}"`)).join()).toContain(
+    'run:complete',
+  )
+  expect(JSON.stringify([collector.spans, processes.lines])).not.toContain('secret-of-ada')
+  // What was not told yet is told on the way out.
+  for (const name of ['worker-1', 'worker-2']) await processes.kill(name, 'SIGTERM')
+  await expect.poll(() => [...collector.metrics]).toContain('durably.runs.ended')
 })

@@ -27,6 +27,22 @@ it('answers, and keeps what was said', async () => {
   ])
 })
 
+it('tells who looks at lists how each run ends, at an instance that does nothing else', async () => {
+  const [first = '', second = ''] = urls
+  const ada = await new Browser(first).be('ada')
+  const quiet = await deployment.startApi()
+  const elsewhere = new Browser(quiet.url)
+  for (const pair of ada.cookies) elsewhere.cookies.set(...pair)
+  const hints = elsewhere.frames('/api/durably/events')
+  const heard = hints.next()
+  ada.urls = [second]
+  const run = await ada.say(await ada.newSession(), 'Hello there')
+  for (let { value } = await heard; value?.data.status !== 'completed'; { value } = await hints.next()) {
+    expect(value).toMatchObject({ data: { id: run } })
+  }
+  await quiet.stop()
+})
+
 it('calls tools, and tells what came of it', async () => {
   const ada = await new Browser(...urls).be('ada')
   const session = await ada.newSession()

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -110,7 +110,37 @@ describe('the Dockerfile', () => {
     }
     expect(await readFile(join(dist, 'web/index.html'), 'utf8')).toContain('<script')
   })
+
+  it.runIf(SCALE === 'full' && canInstallInACopy())('gives workers a bubblewrap', async () => {
+    const lines = (await readFile(join(APP, 'Dockerfile'), 'utf8')).split('\n')
+    const stage = lines.slice(lines.findIndex((line) => line.endsWith(' AS worker')))
+    const installs = stage.filter((line) => line.startsWith('RUN ')).map((line) => line.slice('RUN '.length))
+    expect(installs).toHaveLength(1)
+    const without = 'if command -v bwrap; then dpkg --remove --force-depends bubblewrap; fi; ! command -v bwrap'
+    const script = [without, ...installs, 'bwrap --version'].join('\n')
+    const { stdout } = await promisify(execFile)(...inACopyOfTheSystem(script), { maxBuffer: 1e8 })
+    expect(stdout).toMatch(/^bubblewrap \d/m)
+  })
 })
+
+/** Programs that are installed go into a layer above the system of this machine, which is thrown away with the name space. */
+const IN_A_COPY_OF_THE_SYSTEM = [
+  'layers=$(mktemp -d)',
+  'mount -t tmpfs tmpfs "$layers"',
+  'mkdir "$layers/changed" "$layers/own" "$layers/root"',
+  'mount -t overlay overlay -o "lowerdir=/,upperdir=$layers/changed,workdir=$layers/own" "$layers/root"',
+  'mount --rbind /dev "$layers/root/dev"',
+  'mount --rbind /proc "$layers/root/proc"',
+  'exec chroot "$layers/root" sh -euc "$1"',
+].join(' && ')
+
+function inACopyOfTheSystem(script: string): readonly [string, readonly string[]] {
+  return ['unshare', ['--mount', 'sh', '-c', IN_A_COPY_OF_THE_SYSTEM, 'sh', script]]
+}
+
+function canInstallInACopy(): boolean {
+  return spawnSync(...inACopyOfTheSystem('command -v apt-get')).status === 0
+}
 
 async function copy(given: readonly string[], to: string): Promise<void> {
   const target = given.at(-1) ?? ''

@@ -10,6 +10,7 @@ import { readCompose } from '../src/local/compose'
 import { type Place, placeAll } from '../src/local/places'
 import { freePort } from '../src/local/free-port'
 import { Supervisor } from '../src/local/supervisor'
+import { buildPage } from '../web/test/built-page'
 
 const COMPOSE = fileURLToPath(new URL('../docker-compose.yml', import.meta.url))
 
@@ -34,11 +35,19 @@ export interface ProcessOptions {
   readonly own?: Readonly<Record<string, string>>
   /** Those that are started; without it all. */
   readonly services?: readonly string[]
+  /** Whether a browser will look at it. */
+  readonly hasPage?: boolean
 }
 
 export async function startProcesses({ given = {}, own = {}, ...options }: ProcessOptions = {}): Promise<Processes> {
   const folder = await mkdtemp(join(tmpdir(), 'agentic-web-test-'))
-  const [database, port] = await Promise.all([createDatabase(), freePort(), buildPrograms(join(folder, 'dist'))])
+  const dist = join(folder, 'dist')
+  const [database, port] = await Promise.all([
+    createDatabase(),
+    freePort(),
+    buildPrograms(dist),
+    options.hasPage === true ? buildPage(join(dist, 'web')) : null,
+  ])
   const services = readCompose(await readFile(COMPOSE, 'utf8'), { WEB_PORT: String(port), ...given })
   const placed = await placeAll(
     services.filter(({ name }) => (options.services ?? ['api', 'worker', 'web']).includes(name)),

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Kysely, PostgresDialect } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createApp, createServices } from '../src/api/app'
 import { readApiConfig } from '../src/config'
+import type { Piece } from '../src/contract'
 import { openDatabase } from '../src/database/open'
-import { Browser, deploy, type Deployment, isPiece } from './deployment'
+import type { Tables } from '../src/database/tables'
+import { type Answered, Browser, deploy, type Deployment, isPiece } from './deployment'
 
 let deployment: Deployment & { end(): Promise<void> }
 let url: string
@@ -22,12 +25,13 @@ beforeAll(async () => {
   const run = await ada.say(session, 'note: mine, too')
   const { name } = await ada.until(run, isPiece('asked'))
   own = { session, run, name: encodeURIComponent(name) }
-  await ada.until(
-    run,
-    (piece): piece is Extract<typeof piece, { type: 'state' }> => 'state' in piece && piece.state === 'waiting',
-  )
+  await ada.until(run, isWaiting)
 })
 afterAll(() => deployment.end())
+
+function isWaiting(piece: Piece): piece is Extract<Piece, { type: 'state' }> {
+  return piece.type === 'state' && piece.state === 'waiting'
+}
 
 /** What each route with somebody's id in its address is asked with, as its owner might. */
 function asks(): Readonly<Record<string, { path: string; body?: unknown }>> {
@@ -49,19 +53,36 @@ function asks(): Readonly<Record<string, { path: string; body?: unknown }>> {
   }
 }
 
-async function routesOf() {
+/** An api whose statements are written down. */
+async function listeningApi() {
   const config = readApiConfig(deployment.env)
   const database = await openDatabase(config)
-  const app = createApp(await createServices(database, config, () => {}))
-  await database.close()
-  return app.routes.map(({ method, path }) => `${method} ${path}`)
+  onTestFinished(() => database.close())
+  const statements: string[] = []
+  const db = new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool: database.pool }),
+    log: ({ query }) => void statements.push(query.sql),
+  })
+  const app = createApp(await createServices({ ...database, db }, config, () => {}))
+  const ask = async (browser: Browser, path: string, init: RequestInit = {}) => {
+    const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
+    statements.length = 0
+    const response = await app.request(path, { ...init, headers: { ...init.headers, cookie } })
+    return { response, statements: statements.filter((text) => !/from "logins"/.test(text)) }
+  }
+  return { ask, durably: database.durably, routes: app.routes.map(({ method, path }) => `${method} ${path}`) }
 }
 
-async function send(browser: Browser, route: string) {
+function requestFor(route: string): { readonly path: string; readonly init: RequestInit } {
   const { path, body } = asks()[route] ?? { path: '' }
   const [method = ''] = route.split(' ')
   const json = { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
-  const response = await browser.fetch(path, { method, ...(body !== undefined && json) })
+  return { path, init: { method, ...(body !== undefined && json) } }
+}
+
+async function send(browser: Browser, route: string) {
+  const { path, init } = requestFor(route)
+  const response = await browser.fetch(path, init)
   const shown = { status: response.status, code: '' }
   if (response.status !== 200) shown.code = ((await response.json().catch(() => ({}))) as { code?: string }).code ?? ''
   else await response.body?.cancel()
@@ -71,7 +92,7 @@ async function send(browser: Browser, route: string) {
 describe('what is of one user', () => {
   it('is not there for another, on any route', async () => {
     const grace = await new Browser(url).be('grace')
-    const withIds = (await routesOf()).filter((route) => /:/.test(route))
+    const withIds = (await listeningApi()).routes.filter((route) => /:/.test(route))
     expect(Object.keys(asks())).toEqual(expect.arrayContaining([...new Set(withIds)]))
     for (const route of Object.keys(asks())) {
       expect(await send(grace, route), route).toEqual({ status: 404, code: 'NOT_FOUND' })
@@ -80,6 +101,23 @@ describe('what is of one user', () => {
     for (const route of Object.keys(asks()).filter((each) => each.startsWith('GET'))) {
       expect((await send(ada, route)).status, route).toBe(200)
     }
+  })
+
+  it('is asked for with the user in each statement', async () => {
+    const { ask } = await listeningApi()
+    const mine = ['/api/sessions', '/api/approvals', '/api/settings', '/api/connection'].map((path) => ({
+      path,
+      init: {},
+    }))
+    const shown = Object.keys(asks()).filter((route) => route.startsWith('GET') && !route.endsWith('/events'))
+    let seen = 0
+    for (const { path, init } of [...mine, ...shown.map(requestFor)]) {
+      const { response, statements } = await ask(ada, path, init)
+      expect(response.status, path).toBe(200)
+      for (const statement of statements) expect(statement).toMatch(/"(?:user_id|tenant)" = \$/)
+      seen += statements.length
+    }
+    expect(seen).toBeGreaterThanOrEqual(mine.length + shown.length)
   })
 
   it('is not in lists and settings of another', async () => {
@@ -125,6 +163,19 @@ describe('what is of one user', () => {
     })
     expect((await ada.get(`/api/runs/${own.run}`)).body).toMatchObject({ isWaiting: true, isCancelRequested: false })
   })
+})
+
+it('what waits is listed by one statement, newest first, however much it is', async () => {
+  for (const text of ['one', 'two']) await ada.until(await ada.say(await ada.newSession(), `note: ${text}`), isWaiting)
+  const { ask, durably } = await listeningApi()
+  const scoped = vi.spyOn(durably, 'scoped')
+  const { response, statements } = await ask(ada, '/api/approvals')
+  const { approvals } = (await response.json()) as Answered
+  expect(approvals.map(({ session_title: title }: Answered) => title)).toEqual(['note: two', 'note: one', 'note: mine'])
+  expect(approvals[0]).toMatchObject({ tool: 'write_file', arguments: { path: 'notes.md', text: 'two\n' } })
+  expect(statements).toHaveLength(1)
+  expect(scoped).not.toHaveBeenCalled()
+  for (const { session_id } of approvals.slice(0, 2)) await ada.send('DELETE', `/api/sessions/${session_id}`)
 })
 
 describe('a page of another site', () => {

@@ -1,5 +1,5 @@
 import type { Durably, EventType } from '@coji/durably'
-import { coalesce, type Coalesced } from './coalesce'
+import { coalesce, type Coalesced } from '@coji/durably-react'
 import type { DemoState } from './demo-state'
 import { notify } from './notices'
 import type { Observable } from './observable'

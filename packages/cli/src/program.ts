@@ -6,6 +6,7 @@ import type { DashboardOptions } from './commands/dashboard'
 import type { LogsOptions } from './commands/logs'
 import type { MigrateOptions } from './commands/migrate'
 import type { RunsOptions } from './commands/runs'
+import type { SignalOptions } from './commands/signal'
 import { type CommonOptions, databaseOptions, filterOptions, integerFrom, JSON_OPTION } from './options'
 import type { Terminal } from './terminal/terminal'
 
@@ -18,6 +19,8 @@ export function createProgram(terminal: Terminal): Command {
   addReading(program, terminal)
   addChange(program, 'retry', terminal)
   addChange(program, 'cancel', terminal)
+  addUnpark(program, terminal)
+  addSignal(program, terminal)
   addMigrate(program, terminal)
   addServers(program, terminal)
   return program
@@ -70,20 +73,53 @@ const RUN_ID = 'the id of the run, or the beginning of it'
 const CHANGE_WORDS = {
   retry: 'start failed, timed out or cancelled runs again; completed steps stay',
   cancel: 'end runs that wait, and have those that are running end soon',
+  unpark: 'let parked runs go on, after the code they were parked for is back',
 } as const
 
-function addChange(program: Command, name: keyof typeof CHANGE_WORDS, terminal: Terminal): void {
-  const change = CHANGES[name]
+/** A command for one run, or for all that a filter finds. */
+function changeCommand(program: Command, name: keyof typeof CHANGE_WORDS): Command {
   const made = command(program, name, CHANGE_WORDS[name]).addArgument(new Argument('[id]', RUN_ID))
-  for (const option of filterOptions(change.statuses)) made.addOption(option)
-  made
+  const { statuses } = CHANGES[name]
+  const options = filterOptions(statuses).filter(({ long }) => name !== 'unpark' || !IMPLIED.includes(String(long)))
+  for (const option of options) made.addOption(option)
+  return made
     .option('--all', 'every run that it can be done to')
     .option('--dry-run', 'only show which runs these are')
     .option('-y, --yes', 'do not ask')
     .addOption(JSON_OPTION)
-    .action(async (id: string | undefined, options: ChangeOptions) => {
+}
+
+/** Of a parked run. */
+const IMPLIED = ['--status', '--waits-for', '--error-code']
+
+function addChange(program: Command, name: 'retry' | 'cancel', terminal: Terminal): void {
+  changeCommand(program, name).action(async (id: string | undefined, options: ChangeOptions) => {
+    const { changeRuns } = await import('./commands/change')
+    await changeRuns({ change: CHANGES[name], id, options }, terminal)
+  })
+}
+
+function addUnpark(program: Command, terminal: Terminal): void {
+  changeCommand(program, 'unpark')
+    .option('--fail', 'end them as failed instead')
+    .action(async (id: string | undefined, options: ChangeOptions & { readonly fail?: boolean }) => {
       const { changeRuns } = await import('./commands/change')
+      const change = options.fail === true ? CHANGES.failParked : CHANGES.unpark
       await changeRuns({ change, id, options }, terminal)
+    })
+}
+
+function addSignal(program: Command, terminal: Terminal): void {
+  command(program, 'signal', 'hand a run what it waits for, or will')
+    .addArgument(new Argument('<id>', RUN_ID))
+    .addArgument(new Argument('<name>', 'the name of the signal'))
+    .addArgument(new Argument('[payload]', `what it brings, as JSON: '{ "approved": true }'`))
+    .option('--dedupe-key <key>', 'send it once, however often this is called')
+    .addOption(JSON_OPTION)
+    .action(async (id: string, name: string, ...rest: [payload: string | undefined, options: SignalOptions]) => {
+      const [payload, options] = rest
+      const { sendSignal } = await import('./commands/signal')
+      await sendSignal({ id, name, payload, options }, terminal)
     })
 }
 
@@ -104,6 +140,7 @@ function addServers(program: Command, terminal: Terminal): void {
     .option('--write', 'let runs be cancelled, retried and deleted')
     .option('--tenant <name>', 'show the runs of this tenant only')
     .option('--open', 'open it in the browser')
+    .addOption(JSON_OPTION)
     .action(async (options: DashboardOptions) => {
       const { serveDashboard } = await import('./commands/dashboard')
       await serveDashboard(options, terminal)

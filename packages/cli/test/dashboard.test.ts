@@ -62,14 +62,20 @@ describe.each(PLACES)('beside an application at work on $name', ({ open }) => {
     expect(await site.ended).toMatchObject({ code: 0, err: expect.stringContaining('read-only (--write to change') })
   })
 
-  it('changes runs where that was said, and starts no bulk action that nobody would execute', async () => {
+  it('changes runs where that was said, many of them at once', async () => {
     const { client } = await serve(place.address, '--write')
     expect(await client.cancel(ids.late)).toMatchObject({ status: 'cancelled' })
     const [id = ''] = ids.refused
     const before = await client.getRun(id)
     expect(await client.retry(id)).toMatchObject({ status: 'pending', attempt: (before?.attempt ?? 0) + 1 })
-    await expect(client.bulk('retry', { status: ['failed'] })).rejects.toThrow('nothing executes runs here')
-    expect(await client.getRuns({ jobName: 'durably:bulk' })).toEqual([])
+    await expect.poll(async () => (await client.getRun(id))?.status).toBe('failed')
+    const attempts = async () => (await client.getRuns({ jobName: 'charge' })).map(({ attempt }) => attempt)
+    const first = await attempts()
+    const { id: bulk } = await client.bulk('retry', { status: ['failed'], jobName: ['charge'] })
+    expect(await client.wait(bulk)).toMatchObject({ output: { done: first.length, skipped: 0 } })
+    expect(await attempts()).toEqual(first.map((attempt) => attempt + 1))
+    // It executes nothing else: the application knows no such job, and neither does the command.
+    expect(await client.getRun(ids.unknown)).toMatchObject({ status: 'pending', startedAt: null })
   })
 })
 
@@ -97,6 +103,13 @@ describe('on a file', () => {
   it('shows one tenant where that was said', async () => {
     const { client } = await serve(file, '--tenant', 'acme')
     expect((await client.getRuns()).map(({ tenant }) => tenant)).toEqual(['acme'])
+  })
+
+  it('says where it is in JSON as well', async () => {
+    const site = programs.start('durably', ['dashboard', '--db', file, '--port', '0', '--json'])
+    onTestFinished(() => void site.child.kill('SIGKILL'))
+    const [line] = await site.said(/^\{.*\}$/m)
+    expect((await fetch(JSON.parse(line).url)).status).toBe(200)
   })
 
   it('says so when the port is taken', async () => {

@@ -175,6 +175,10 @@ describe('what makes no sense is told with what would', () => {
     [['runs', '--waits-for', 'godot'], 'Allowed choices are retry, unpark, signal, time, child.'],
     [['runs', '--cursor', 'x', '--db', 'x'], 'A cursor is what the page before has said.'],
     [['retry', '--db', 'x'], 'Which runs? Give the id of one, a filter such as --job, or --all.'],
+    [['unpark', '--status', 'pending'], "unknown option '--status'"],
+    [['signal', 'x'], "missing required argument 'name'"],
+    [['dashboard', '--writ'], "unknown option '--writ'\n(Did you mean --write?)"],
+    [['mcp', '--json'], "unknown option '--json'"],
     [['cancel', 'x', '--job', 'y', '--db', 'x'], 'either the id of a run or a filter, not both'],
   ] as const)('%j', async (args, message) => {
     expect(await misuse(...args)).toContain(message)

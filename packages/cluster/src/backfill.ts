@@ -1,6 +1,6 @@
-import { InvalidOptionError, type Durably } from '@coji/durably-core'
-import type { ScheduleRecord } from '@coji/durably-core/storage'
-import { refuseUnknownOptions } from '@coji/durably-core/extend'
+import { type Actor, InvalidOptionError, type Durably } from '@coji/durably-core'
+import type { NewRun, ScheduleRecord, ScheduleStorage } from '@coji/durably-core/storage'
+import { instantIn, refuseUnknownOptions } from '@coji/durably-core/extend'
 import { type ReadSchedule, readSchedule, runAt } from './firing'
 import { instantsOf } from './timing'
 
@@ -12,6 +12,13 @@ export interface BackfillOptions {
   readonly to: Date | string
   /** Whose schedule it is. */
   readonly tenant?: string | undefined
+  /** Who does it: kept with the ids of the new runs, for `durably.getAudit()`. */
+  readonly as?: Actor | undefined
+}
+
+interface BackfillParams {
+  readonly durably: Durably
+  readonly storage: ScheduleStorage
 }
 
 const AT_ONCE = 500
@@ -19,24 +26,39 @@ const MOST = 10_000
 
 /** Creates the runs that are missing, and answers the ids of all of them, of those too that were there. */
 export async function backfill(
-  durably: Durably,
+  params: BackfillParams,
   schedule: ScheduleRecord,
-  { from, to }: BackfillOptions,
+  { from, to, as }: BackfillOptions,
 ): Promise<readonly string[]> {
+  const { durably } = params
   const read = readSchedule(schedule)
   const instants = instantsIn(read, { fromMs: msOf('from', from), toMs: msOf('to', to) })
   const ids: string[] = []
   for (let place = 0; place < instants.length; place += AT_ONCE) {
     const runs = instants.slice(place, place + AT_ONCE).map((instant) => runAt(durably.drafts, read, instant))
+    const started = await startNoted(params, { schedule, runs, as })
     const answers = await durably.storage.enqueue(runs)
-    durably.drafts.announce(runs.filter((_run, index) => answers[index]?.created === true))
+    const isNew = (run: NewRun, index: number) => started?.includes(run.id) ?? answers[index]?.created === true
+    durably.drafts.announce(runs.filter(isNew))
     ids.push(...answers.map(({ run }) => run.id))
   }
   return ids
 }
 
+interface Start {
+  readonly schedule: ScheduleRecord
+  readonly runs: readonly NewRun[]
+  readonly as: Actor | undefined
+}
+
+/** Those that are missing, with who wants them; `null` where nobody has said so. */
+async function startNoted({ durably, storage }: BackfillParams, { schedule, runs, as }: Start) {
+  const { audit } = durably.drafts.noted('schedules.backfill', as)
+  return audit === undefined ? null : storage.startByHand({ scheduleId: schedule.id, runs, audit })
+}
+
 export function refuseBadBackfill(options: BackfillOptions): void {
-  refuseUnknownOptions('backfill()', options, { from: true, to: true, tenant: true })
+  refuseUnknownOptions('backfill()', options, { from: true, to: true, tenant: true, as: true })
 }
 
 interface Range {
@@ -59,7 +81,5 @@ function instantsIn({ schedule, definition }: ReadSchedule, { fromMs, toMs }: Ra
 }
 
 function msOf(name: string, instant: Date | string): number {
-  const ms = new Date(instant).getTime()
-  if (!Number.isNaN(ms)) return ms
-  throw new InvalidOptionError(`${name} of backfill() must be a Date or an ISO 8601 text, not ${String(instant)}.`)
+  return Date.parse(instantIn(`${name} of backfill()`, instant))
 }

@@ -1,5 +1,11 @@
-import { InvalidOptionError, type Durably, type StartedTerm } from '@coji/durably-core'
-import { type OptionNames, refuseUnknownOptions, requireDuration, requireLabels } from '@coji/durably-core/extend'
+import { InvalidOptionError, type Durably } from '@coji/durably-core'
+import {
+  type OptionNames,
+  refuseUnknownOptions,
+  requireDuration,
+  requireLabels,
+  type StartedTerm,
+} from '@coji/durably-core/extend'
 import {
   type ClusterStorage,
   type KnownJobRecord,

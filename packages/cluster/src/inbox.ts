@@ -1,11 +1,18 @@
-import { InvalidOptionError, type Durably } from '@coji/durably-core'
-import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import type { CommandOptions, Durably } from '@coji/durably-core'
+import {
+  instantIn,
+  requireAge,
+  refuseUnknownOptions,
+  requireDuration,
+  type OptionNames,
+} from '@coji/durably-core/extend'
 import type { MessageCounts, MessageQuery, MessageRecord } from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
-import { drainInbox } from './drain'
+import { deliverWaiting } from './deliver'
 import { Duty } from './duty'
 import { releaseGathered } from './release'
 import { subscribeJobs } from './subscriptions'
+import { DAY_MS, hourly, removeAll } from './upkeep'
 
 /** What `createInbox` takes. */
 export interface InboxOptions {
@@ -50,14 +57,10 @@ export interface Inbox {
   list(filter?: MessagePage): Promise<InboxMessage[]>
   counts(scope?: { readonly tenant?: string }): Promise<MessageCounts>
   /** Sends delivered messages out anew: each job that wants them now gets a new run of each. Answers how many these are. */
-  replay(filter: MessageFilter): Promise<number>
+  replay(filter: MessageFilter, options?: CommandOptions): Promise<number>
   /** Removes delivered messages. Answers how many. */
   purge(options: { readonly olderThan: number }): Promise<number>
 }
-
-const DAY_MS = 86_400_000
-const HOUR_MS = 3_600_000
-const PURGED_AT_ONCE = 1000
 
 /**
  * Delivers messages of `durably.publish()` to the jobs that want them (`on`). Any number of processes may have one on the same
@@ -66,37 +69,24 @@ const PURGED_AT_ONCE = 1000
 export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox {
   refuseUnknownOptions('createInbox()', options, { keep: true, pollingInterval: true })
   const { keep = 30 * DAY_MS, pollingInterval = 1000 } = options
-  for (const [name, ms] of Object.entries({ keep, pollingInterval })) {
-    if (!(ms > 0)) throw new InvalidOptionError(`${name} must be more than 0 ms, not ${String(ms)}.`)
-  }
+  requireDuration('keep', keep)
+  requireDuration('pollingInterval', pollingInterval)
   const cluster = clusterOf(durably, 'createInbox()')
   const { inbox } = cluster
   let delivered = 0
-  let purgedAt = Number.NEGATIVE_INFINITY
-  const { clock } = durably.drafts.environment
-
-  async function purge(olderThanMs: number): Promise<number> {
-    let removed = 0
-    for (;;) {
-      const some = await inbox.purge({ olderThanMs, limit: PURGED_AT_ONCE })
-      removed += some
-      if (some < PURGED_AT_ONCE) return removed
-    }
-  }
+  const purge = (olderThanMs: number) => (limit: number) => inbox.purge({ olderThanMs, limit })
+  const upkeep = hourly(durably, purge(keep))
 
   const duty: Duty = new Duty({
     ...{ durably, cluster, name: 'inbox', everyMs: pollingInterval },
     prepare: () => subscribeJobs(inbox, durably.drafts.jobs()),
     async work(lead) {
-      const drained = await drainInbox({ durably, cluster }, lead)
+      const delivery = await deliverWaiting({ durably, cluster }, lead)
       const released = await releaseGathered({ durably, cluster }, lead)
-      delivered += drained.delivered
-      if (drained.isLost || released.isLost) duty.forgetLead()
-      if (clock.monotonic() - purgedAt >= HOUR_MS) {
-        purgedAt = clock.monotonic()
-        await purge(keep)
-      }
-      return soonest([drained.nextInMs, released.nextInMs])
+      delivered += delivery.delivered
+      if (delivery.isLost || released.isLost) duty.forgetLead()
+      await upkeep.now()
+      return soonest([delivery.nextInMs, released.nextInMs])
     },
   })
   durably.use({ name: 'inbox', whileStarted: () => duty.start() })
@@ -114,15 +104,17 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       return (await inbox.list({ ...toQuery(filter), ...page })).map(toMessage)
     },
     counts: ({ tenant } = {}) => inbox.counts(tenant === undefined ? {} : { tenant }),
-    async replay(filter) {
+    async replay(filter, options = {}) {
       refuseUnknownOptions('replay()', filter, FILTER)
-      const count = await inbox.replay(toQuery(filter))
+      refuseUnknownOptions('replay()', options, { as: true })
+      const { audit } = durably.drafts.noted('inbox.replay', options.as)
+      const count = await inbox.replay(toQuery(filter), audit)
       duty.wake()
       return count
     },
     async purge({ olderThan }) {
-      if (!(olderThan >= 0)) throw new InvalidOptionError(`olderThan must be milliseconds from 0, not ${olderThan}.`)
-      return purge(olderThan)
+      requireAge('olderThan', olderThan)
+      return removeAll(purge(olderThan))
     },
   }
 }
@@ -139,16 +131,10 @@ function toQuery({ type, tenant, from, before, unwanted }: MessageFilter): Messa
   return {
     ...(type !== undefined && { types: typeof type === 'string' ? [type] : type }),
     ...(tenant !== undefined && { tenant }),
-    ...(from !== undefined && { from: instantOf('from', from) }),
-    ...(before !== undefined && { before: instantOf('before', before) }),
+    ...(from !== undefined && { from: instantIn('from', from) }),
+    ...(before !== undefined && { before: instantIn('before', before) }),
     ...(unwanted !== undefined && { isUnwanted: unwanted }),
   }
-}
-
-function instantOf(name: string, instant: Date | string): string {
-  const date = new Date(instant)
-  if (!Number.isNaN(date.getTime())) return date.toISOString()
-  throw new InvalidOptionError(`${name} must be a Date or an ISO 8601 text, not ${String(instant)}.`)
 }
 
 function toMessage({ payload, round: _round, ...message }: MessageRecord): InboxMessage {

@@ -12,7 +12,7 @@ export type { KnownJobRecord, LeadRecord, WorkerPresence, WorkerRecord } from '@
 export type { BackfillOptions } from './backfill'
 export type { Missed } from './definition'
 export type { Schedule } from './schedule'
-export type { ScheduleCommands, ScheduleFilter, TenantOption } from './schedule-commands'
+export type { ScheduleCommands, ScheduleFilter, ScheduleScope, TenantOption } from './schedule-commands'
 export type {
   RunOptions,
   ScheduleOptions,

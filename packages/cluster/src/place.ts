@@ -1,6 +1,7 @@
 import type { Durably } from '@coji/durably-core'
 import type { Lead, PlacementStorage, TenantPlace } from '@coji/durably-core/storage'
 import { choosePlaces, type Place, Turns, withRoom } from './placement'
+import { Refusals } from './refusals'
 
 interface PlacerParams {
   readonly durably: Durably
@@ -25,6 +26,7 @@ export class Placer {
   /** Where the last look at the tenants of each job ended: the next one goes on from there. */
   #from: readonly TenantPlace[] = []
   readonly #turns = new Turns()
+  readonly #refusals = new Refusals()
 
   constructor(params: PlacerParams) {
     this.#params = params
@@ -52,7 +54,8 @@ export class Placer {
     const limitEach = Math.min(room, RUNS_AT_ONCE)
     const waiting = await placement.waiting({ jobs, from: this.#from, tenants: TENANTS_AT_ONCE, limitEach })
     this.#from = waiting.upTo
-    const places = choosePlaces(workers, waiting, this.#turns).slice(0, RUNS_AT_ONCE)
+    const able = this.#refusals.without(workers, waiting.runs)
+    const places = choosePlaces(able, waiting, this.#turns).slice(0, RUNS_AT_ONCE)
     return { places, hasMore: waiting.upTo.length > 0 || places.length === RUNS_AT_ONCE }
   }
 
@@ -75,7 +78,12 @@ export class Placer {
         }
       }),
     )
-    for (const [index, event] of events.entries()) if (made[index] === true) durably.emit(event)
+    for (const [index, event] of events.entries()) {
+      const place = places[index]
+      if (made[index] !== true || place === undefined) continue
+      this.#refusals.noteGiven(place)
+      durably.emit(event)
+    }
     return made.filter((isMade) => isMade).length
   }
 }

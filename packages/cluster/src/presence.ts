@@ -1,5 +1,5 @@
-import type { Durably, StartedTerm } from '@coji/durably-core'
-import { hasLabels } from '@coji/durably-core/extend'
+import type { Durably } from '@coji/durably-core'
+import { hasLabels, type StartedTerm } from '@coji/durably-core/extend'
 import type { PlacementStorage, WorkerPresence } from '@coji/durably-core/storage'
 
 interface PresenceParams {

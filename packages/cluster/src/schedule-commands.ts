@@ -1,4 +1,4 @@
-import { ConflictError, InvalidOptionError, NotFoundError, type Durably } from '@coji/durably-core'
+import { type Actor, ConflictError, InvalidOptionError, NotFoundError, type Durably } from '@coji/durably-core'
 import type { ScheduleChange, ScheduleKey, ScheduleRecord, ScheduleStorage } from '@coji/durably-core/storage'
 import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import { backfill, type BackfillOptions, refuseBadBackfill } from './backfill'
@@ -22,12 +22,24 @@ export interface TenantOption {
   readonly tenant?: string | undefined
 }
 
-/** Which schedules are listed, by tenant and name. */
+/** Whose schedule, and who does something to it. */
+export interface ScheduleScope extends TenantOption {
+  /** Kept with what was before and what is after, for `durably.getAudit()`. Nothing is kept without it. */
+  readonly as?: Actor | undefined
+}
+
+/** Which schedules are listed, by tenant and name: those that meet every condition. */
 export interface ScheduleFilter extends TenantOption {
   /** Those of this job. */
   readonly jobName?: string | undefined
   /** Those that this code defines. */
   readonly source?: string | undefined
+  /** Those whose runs get each of these labels. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /** Those that are paused, or those that are not. */
+  readonly paused?: boolean | undefined
+  /** Those that have no instant any more, or those that have. */
+  readonly ended?: boolean | undefined
   /** So many at most. Default: all. */
   readonly limit?: number | undefined
   /** The last one of the page before. */
@@ -37,17 +49,17 @@ export interface ScheduleFilter extends TenantOption {
 /** Schedules as data. */
 export interface ScheduleCommands {
   /** Stores one. A name that is taken is a `ConflictError`. */
-  create<TInput>(name: string, options: ScheduleOptions<TInput>): Promise<Schedule>
+  create<TInput>(name: string, options: ScheduleOptions<TInput> & ScheduleScope): Promise<Schedule>
   /** What is left out stays. Another timing counts from now on. Schedules that code defines are changed in the code. */
-  update(name: string, changes: ScheduleUpdate, scope?: TenantOption): Promise<Schedule>
+  update(name: string, changes: ScheduleUpdate, scope?: ScheduleScope): Promise<Schedule>
   /** It fires no more until it is resumed. `because` is shown. */
-  pause(name: string, options?: TenantOption & { readonly because?: string | undefined }): Promise<Schedule>
+  pause(name: string, options?: ScheduleScope & { readonly because?: string | undefined }): Promise<Schedule>
   /** It fires again from now on. */
-  resume(name: string, scope?: TenantOption): Promise<Schedule>
+  resume(name: string, scope?: ScheduleScope): Promise<Schedule>
   /** A run of it at once, beside its instants. Answers the id of the run. */
-  runNow(name: string, scope?: TenantOption): Promise<{ readonly id: string }>
+  runNow(name: string, scope?: ScheduleScope): Promise<{ readonly id: string }>
   /** Its runs stay. */
-  remove(name: string, scope?: TenantOption): Promise<void>
+  remove(name: string, scope?: ScheduleScope): Promise<void>
   get(name: string, scope?: TenantOption): Promise<Schedule | null>
   list(filter?: ScheduleFilter): Promise<Schedule[]>
   /** The next `count` instants of a schedule, or of a timing that is not stored yet. */
@@ -82,12 +94,12 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
     return toSchedule(changed)
   }
   return {
-    async create(name, options) {
+    async create(name, { as, ...options }) {
       refuseBadName(name)
-      const content = contentOf(drafts, name, options as ScheduleOptions)
+      const content = contentOf(drafts, name, options as unknown as ScheduleOptions)
       if (isOver(content, new Date(drafts.environment.clock.now()).toISOString())) throw overAlready(name)
       const schedule = { ...keyOf(name, options), id: drafts.environment.createId(), source: null, ...content }
-      for (const answer of await storage.create([schedule])) {
+      for (const answer of await storage.create([schedule], drafts.noted('schedules.create', as).audit)) {
         if (!answer.created) throw nameTaken(answer.schedule)
         onChange()
         return toSchedule(answer.schedule)
@@ -101,7 +113,8 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
         const content = contentWith(drafts, { name, content: schedule }, changes)
         const isAnew = !firesAlike(decodeDefinition(schedule.definition), decodeDefinition(content.definition))
         const { version } = schedule
-        const changed = await storage.change({ ...keyOf(name, scope), version, content, isAnew })
+        const noted = drafts.noted('schedules.update', scope.as)
+        const changed = await storage.change({ ...keyOf(name, scope), version, content, isAnew, ...noted })
         if (changed === null) continue
         onChange()
         return toSchedule(changed)
@@ -109,16 +122,19 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
       throw new ConflictError(`Schedule "${name}" keeps changing. Try again.`, '')
     },
     async pause(name, options = {}) {
-      refuseUnknownOptions('pause()', options, { tenant: true, because: true })
-      return change({ ...keyOf(name, options), pausedBecause: options.because ?? 'by hand', isAnew: false })
+      refuseUnknownOptions('pause()', options, { tenant: true, because: true, as: true })
+      const noted = drafts.noted('schedules.pause', options.as)
+      return change({ ...keyOf(name, options), pausedBecause: options.because ?? 'by hand', isAnew: false, ...noted })
     },
     async resume(name, scope = {}) {
       const schedule = await find(storage, name, scope)
       if (schedule.pausedBecause === null) return toSchedule(schedule)
-      return change({ ...keyOf(name, scope), pausedBecause: null, isAnew: true })
+      const noted = drafts.noted('schedules.resume', scope.as)
+      return change({ ...keyOf(name, scope), pausedBecause: null, isAnew: true, ...noted })
     },
     async remove(name, scope = {}) {
-      if (!(await storage.remove(keyOf(name, scope)))) throw noSchedule(name)
+      const { audit } = drafts.noted('schedules.remove', scope.as)
+      if (!(await storage.remove(keyOf(name, scope), audit))) throw noSchedule(name)
     },
   } satisfies Partial<ScheduleCommands>
 }
@@ -131,7 +147,8 @@ function createReads({ durably: { drafts }, storage }: CommandParams) {
     },
     async list(filter = {}) {
       refuseUnknownOptions('list()', filter, FILTER)
-      const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+      const { paused: isPaused, ended: isEnded, ...rest } = filter
+      const given = Object.entries({ ...rest, isPaused, isEnded }).filter(([, value]) => value !== undefined)
       return (await storage.list(Object.fromEntries(given))).map(toSchedule)
     },
     async preview(of, count, scope = {}) {
@@ -149,20 +166,26 @@ function createReads({ durably: { drafts }, storage }: CommandParams) {
 function createRuns({ durably, storage }: CommandParams) {
   return {
     async runNow(name, scope = {}) {
-      const run = runAt(durably.drafts, readSchedule(await find(storage, name, scope)), null)
-      await durably.storage.enqueue([run])
+      const schedule = await find(storage, name, scope)
+      const run = runAt(durably.drafts, readSchedule(schedule), null)
+      const { audit } = durably.drafts.noted('schedules.runNow', scope.as)
+      if (audit === undefined) await durably.storage.enqueue([run])
+      else await storage.startByHand({ scheduleId: schedule.id, runs: [run], audit })
       durably.drafts.announce([run])
       return { id: run.id }
     },
     async backfill(name, options) {
       refuseBadBackfill(options)
       const { tenant } = options
-      return backfill(durably, await find(storage, name, { tenant }), options)
+      return backfill({ durably, storage }, await find(storage, name, { tenant }), options)
     },
   } satisfies Partial<ScheduleCommands>
 }
 
-const FILTER: OptionNames<ScheduleFilter> = { tenant: true, jobName: true, source: true, limit: true, after: true }
+const FILTER: OptionNames<ScheduleFilter> = {
+  ...{ tenant: true, jobName: true, source: true, labels: true, paused: true, ended: true },
+  ...{ limit: true, after: true },
+}
 
 async function find(storage: ScheduleStorage, name: string, scope: TenantOption): Promise<ScheduleRecord> {
   const found = await storage.get(keyOf(name, scope))

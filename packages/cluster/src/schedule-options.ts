@@ -1,6 +1,6 @@
 import { InvalidOptionError, type JobRef, type Overlap } from '@coji/durably-core'
 import type { ScheduleContent } from '@coji/durably-core/storage'
-import { refuseUnknownOptions, type OptionNames, type RunDrafts } from '@coji/durably-core/extend'
+import { instantIn, refuseUnknownOptions, type OptionNames, type RunDrafts } from '@coji/durably-core/extend'
 import { decodeDefinition, type Definition, encodeDefinition, type Missed, templateOf } from './definition'
 import { calendarOf, type Timing } from './timing'
 
@@ -189,11 +189,7 @@ function everyOf(what: string, ms: number): Timing {
 }
 
 function instantOf(what: string, name: string, instant: Date | string | undefined): string | null {
-  if (instant === undefined) return null
-  const date = typeof instant === 'string' || instant instanceof Date ? new Date(instant) : new Date(Number.NaN)
-  const year = date.getUTCFullYear()
-  if (year >= 1 && year <= 9999) return date.toISOString()
-  throw new InvalidOptionError(`${name} of ${what} must be a Date or an ISO 8601 text, not ${String(instant)}.`)
+  return instant === undefined ? null : instantIn(`${name} of ${what}`, instant)
 }
 
 const MOST_MISSED = 1000

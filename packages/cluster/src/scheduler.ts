@@ -1,11 +1,12 @@
 import { InvalidOptionError, type Durably } from '@coji/durably-core'
-import { refuseUnknownOptions } from '@coji/durably-core/extend'
+import { refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
 import { clusterOf } from './cluster-of'
 import { Duty } from './duty'
 import { createScheduleCommands, type ScheduleCommands } from './schedule-commands'
 import { contentOf, type ScheduleOptions } from './schedule-options'
 import { type DefinedSchedule, reconcile } from './reconcile'
 import { tick } from './tick'
+import { DAY_MS, hourly } from './upkeep'
 
 /** What `createScheduler` takes. */
 export interface SchedulerOptions {
@@ -16,6 +17,8 @@ export interface SchedulerOptions {
   readonly source?: string | undefined
   /** Milliseconds between two looks for what other processes have changed. Default 1000. */
   readonly pollingInterval?: number | undefined
+  /** Schedules of `create()` that have no instant any more are removed after so many milliseconds. Default 30 days. */
+  readonly keepEnded?: number | undefined
 }
 
 /** Schedules of an instance. They fire from `durably.start()` to `durably.stop()`, in one process at a time. */
@@ -36,14 +39,14 @@ export interface Scheduler extends ScheduleCommands {
  * ```
  */
 export function createScheduler(durably: Durably, options: SchedulerOptions = {}): Scheduler {
-  refuseUnknownOptions('createScheduler()', options, { source: true, pollingInterval: true })
-  const { source = 'app', pollingInterval = 1000 } = options
-  if (!(pollingInterval > 0)) {
-    throw new InvalidOptionError(`pollingInterval must be more than 0 ms, not ${String(pollingInterval)}.`)
-  }
+  refuseUnknownOptions('createScheduler()', options, { source: true, pollingInterval: true, keepEnded: true })
+  const { source = 'app', pollingInterval = 1000, keepEnded = 30 * DAY_MS } = options
+  requireDuration('pollingInterval', pollingInterval)
+  requireDuration('keepEnded', keepEnded)
   const cluster = clusterOf(durably, 'createScheduler()')
   const defined = new Map<string, DefinedSchedule>()
   let fired = 0
+  const upkeep = hourly(durably, (limit) => cluster.schedules.purge({ olderThanMs: keepEnded, limit }))
   const duty: Duty = new Duty({
     ...{ durably, cluster, name: 'schedules', everyMs: pollingInterval },
     prepare: () => reconcile({ durably, storage: cluster.schedules, source, defined: [...defined.values()] }),
@@ -51,6 +54,7 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
       const result = await tick({ durably, cluster }, lead)
       fired += result.fired
       if (result.isLost) duty.forgetLead()
+      await upkeep.now()
       return result.nextInMs
     },
   })

@@ -1,4 +1,5 @@
-import type { Gathering, JobDefinition, MessageWish } from '@coji/durably-core'
+import type { JobDefinition, MessageWish } from '@coji/durably-core'
+import type { Gathering } from '@coji/durably-core/extend'
 import type { InboxStorage, NewRun, Subscription } from '@coji/durably-core/storage'
 
 /** What the storage keeps of a wish, for processes that do not know the job. */

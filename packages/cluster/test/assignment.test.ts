@@ -46,6 +46,32 @@ describe('a placed run', () => {
     for (const { durably } of [leader, worker]) await durably.stop()
   })
 
+  it('is not offered again and again to a worker that has less room than the database knows', async () => {
+    const all = fleet()
+    const { placement } = all.storage.cluster
+    let offers = 0
+    const tooMuch: typeof placement = {
+      ...placement,
+      getWorkers: async () => (await placement.getWorkers()).map((each) => ({ ...each, capacity: each.capacity + 1 })),
+      async assign(...args) {
+        offers += 1
+        if (offers > 100) throw new Error('This would never end.')
+        return placement.assign(...args)
+      },
+    }
+    const storage = { ...all.storage, cluster: { ...all.storage.cluster, placement: tooMuch } }
+    const worker = all.join('a', { concurrency: 1, storage })
+    await started([worker], all)
+    for (let n = 0; n < 3; n++) await worker.durably.trigger('placed', n)
+    await all.clock.advance(20_000)
+    expect([worker.begun, offers < 10]).toEqual([[0], true])
+    await endAll(all.clock, [worker])
+    await all.clock.advance(60_000)
+    await endAll(all.clock, [worker])
+    expect(worker.begun).toEqual([0, 1, 2])
+    await worker.durably.stop()
+  })
+
   it('needs a worker with its labels, also where nobody leads', async () => {
     const all = fleet()
     const job = { placement: { labels: { gpu: 'yes' } } }

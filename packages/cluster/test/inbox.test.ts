@@ -189,6 +189,7 @@ describe('a message', () => {
     await own.durably.publish({ type: 'y' })
     await own.inbox.drain()
     expect((await own.inbox.list()).map(({ type }) => type)).toEqual(['y'])
+    await expect(own.inbox.purge({} as never)).rejects.toThrow('olderThan must be a number of milliseconds from 0')
     expect(await own.inbox.purge({ olderThan: 0 })).toBe(1)
   })
 

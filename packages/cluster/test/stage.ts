@@ -42,7 +42,7 @@ export interface StageOptions extends SchedulerOptions {
 /** One process with a clock that stands still until a test moves it. */
 export function stage(options: StageOptions = {}): Stage {
   // What looks less often has a long time pass in fewer steps.
-  const { clock = createFakeClock(START), storage: given, pollingInterval = 10 * MINUTE, source } = options
+  const { clock = createFakeClock(START), storage: given, pollingInterval = 10 * MINUTE, ...others } = options
   const storage = given ?? createMemoryStorage({ now: () => clock.now() })
   const environment = { clock, random: () => 0.5 }
   const durably = createDurably({ storage, logger: null, pollingInterval: HOUR, environment })
@@ -59,7 +59,7 @@ export function stage(options: StageOptions = {}): Stage {
   }
   const errors: string[] = []
   durably.onError((error) => void errors.push(error instanceof Error ? error.message : String(error)))
-  const schedules = createScheduler(durably, { pollingInterval, source })
+  const schedules = createScheduler(durably, { pollingInterval, ...others })
   return { clock, storage, durably, schedules, executed, told, errors }
 }
 

@@ -1,13 +1,16 @@
-/** What packages that extend durably check the options of their own with, and make runs of their own with. */
+/** What plugins and packages that extend durably are written with, check options of their own with, and make runs of their own with. */
 
 export {
   bucketOf,
   encodeValue,
+  goRounds,
   type Histogram,
+  instantIn,
   type KnownOptions,
   type OptionNames,
   refuseMisspelledOptions,
   refuseUnknownOptions,
+  requireAge,
   requireDuration,
   requireInteger,
 } from './base'
@@ -21,5 +24,16 @@ export {
   type RunEnd,
   type StatisticsStorage,
 } from './port'
-export { hasLabels, requireLabels } from './job'
+export {
+  type Gathering,
+  hasLabels,
+  type Numbered as NumberedEvent,
+  type OfMessage as EventOfMessage,
+  type OfRun as EventOfRun,
+  type OfSchedule as EventOfSchedule,
+  type OfStep as EventOfStep,
+  requireLabels,
+} from './job'
+export type { Hooks, RecordedHistory, RunInfo, StepInfo } from './engine'
+export type { StartedTerm, Uninstall, WorkerSwitch } from './instance'
 export type { DraftOptions, RunDraft, RunDrafts } from './client'

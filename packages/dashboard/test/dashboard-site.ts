@@ -1,4 +1,4 @@
-import { createScheduler } from '@coji/durably-cluster'
+import { createCluster, createScheduler } from '@coji/durably-cluster'
 import { createDurably, type Durably } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -17,8 +17,9 @@ export async function openSite(assets: Assets, options: HandlerOptions = { allow
   const durably: Durably = createDurably({ storage: createMemoryStorage(), pollingInterval: 50, concurrency: 4 })
   durably.use(withLogPersistence())
   const jobs = durably.register(JOBS)
+  const cluster = createCluster(durably, { version: '2026-11-19', labels: { zone: 'eu' } })
   const schedules = createScheduler(durably)
-  const api = createDurablyHandler(durably, { schedules, ...options })
+  const api = createDurablyHandler(durably, { cluster, schedules, ...options })
   const handler = serveDashboard(assets, { api, basePath: BASE })
   let server = await listen(handler)
   const { port } = new URL(server.url)

@@ -318,6 +318,46 @@ test('lists schedules, pauses them, and runs one now', () =>
     await expect.poll(async () => (await durably.getRuns()).length).toBe(1)
   }))
 
+test('shows who is there, who leads and what they hold, as it changes', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const { durably, jobs } = site
+    await open('/')
+    await page.getByRole('link', { name: 'Workers' }).click()
+    await page.getByText('No worker has told of itself yet').waitFor()
+    const { id } = await jobs.importOrders.trigger({ file: 'a.csv', gate: 'worker' })
+    durably.start()
+    const { workerId } = durably.health()
+    const own = page.getByRole('list', { name: 'Workers', exact: true }).getByRole('listitem')
+    await own
+      .filter({ hasText: workerId })
+      .filter({ hasText: 'Active' })
+      .filter({ hasText: 'Leader' })
+      .first()
+      .waitFor()
+    await own.filter({ hasText: '1 of 4' }).filter({ hasText: '2026-11-19' }).filter({ hasText: 'zone=eu' }).waitFor()
+    await page.getByText(`${workerId} leads, in epoch 1`).waitFor()
+    await page
+      .getByRole('list', { name: `Runs of ${workerId}` })
+      .getByRole('link', { name: id.slice(-8) })
+      .click()
+    await page.getByRole('complementary', { name: 'Facts' }).getByRole('link', { name: workerId }).click()
+    gate('worker').open()
+    await own.filter({ hasText: '0 of 4' }).waitFor()
+    await durably.stop()
+    await page.getByText('1 worker of the last day').click()
+    await page.getByRole('list', { name: 'Workers that are gone' }).getByText('Left', { exact: true }).waitFor()
+  }))
+
+test('shows no workers to who belongs to a tenant', () =>
+  withDashboard(
+    async ({ page, open }) => {
+      await open('/workers')
+      await page.getByRole('heading', { name: 'Workers are not shown here' }).waitFor()
+      expect(await page.getByRole('link', { name: 'Workers' }).count()).toBe(0)
+    },
+    { handler: { authorize: () => ({ tenant: 'acme', allow: 'all' }) } },
+  ))
+
 test('leads from a run to its children and back', () =>
   withDashboard(async ({ page, site, open }) => {
     const { durably } = site

@@ -3,7 +3,7 @@ import { env } from 'node:process'
 import type { Page } from 'playwright'
 import { expect, test } from 'vitest'
 import { SCALE } from '../../../test/scale'
-import { violationsOf } from './axe'
+import { violationsOf } from '../../../test/axe'
 import { withDashboard } from './dashboard-page'
 import { STATES } from './states'
 

@@ -6,6 +6,7 @@ import { gate } from './jobs'
 /** What there is to see, in the order of a visit. Each leaves the page as the next one finds it. */
 export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDashboard) => Promise<void>])[] = [
   ['nobody counts', (dashboard) => openPath(dashboard, { path: '/stats', sees: 'There are no statistics' })],
+  ['no workers', (dashboard) => openPath(dashboard, { path: '/workers', sees: 'No worker has told of itself yet' })],
   ['empty', (dashboard) => openPath(dashboard, { path: '/', sees: 'There are no runs yet' })],
   ['list', showList],
   ['busy day', showBusyDay],
@@ -28,6 +29,7 @@ export const STATES: readonly (readonly [name: string, show: (dashboard: OpenDas
   ['no schedules', (dashboard) => openPath(dashboard, { path: '/schedules', sees: 'There are no schedules yet' })],
   ['schedules', showSchedules],
   ['pausing', async ({ page }) => button(page, 'Pause: nightly report').click()],
+  ['workers', showWorkers],
   ['missing', (dashboard) => openPath(dashboard, { path: '/runs/nowhere', sees: 'There is no such run' })],
 ]
 
@@ -90,6 +92,24 @@ async function showSchedules(dashboard: OpenDashboard): Promise<void> {
   await schedules.create('poll', { job, payload, every: 3_600_000, tenant: 'acme' })
   await schedules.pause('poll', { tenant: 'acme', because: 'the shop is closed' })
   await openPath(dashboard, { path: '/schedules', sees: 'the shop is closed' })
+}
+
+/** Beside the one that is at work here: one that is leaving, one that has left and one that nobody hears of. */
+async function showWorkers(dashboard: OpenDashboard): Promise<void> {
+  const { durably, jobs } = dashboard.site
+  const placement = durably.storage.cluster?.placement
+  const beat = {
+    capacity: 8,
+    placedJobs: ['render-film'],
+    labels: { gpu: 'yes', zone: 'us' },
+    codeVersion: '2026-11-18',
+  }
+  await placement?.beat({ ...beat, workerId: 'render-1', presence: 'draining', ttlMs: 3_600_000 })
+  await placement?.beat({ ...beat, workerId: 'render-2', presence: 'detached', ttlMs: 3_600_000 })
+  await placement?.beat({ ...beat, workerId: 'render-3', presence: 'active', ttlMs: 1 })
+  await jobs.importOrders.trigger({ file: 'held.csv', gate: 'held' })
+  await openPath(dashboard, { path: '/workers', sees: 'part 3 of 4' })
+  await dashboard.page.getByText('left or fell silent').click()
 }
 
 async function choose({ page }: OpenDashboard): Promise<void> {

@@ -9,6 +9,7 @@ import { RunPage } from './run/run-page'
 import { SchedulesPage } from './schedules/schedules-page'
 import { StatsPage } from './stats/stats-page'
 import { useMe } from './use-me'
+import { WorkersPage } from './workers/workers-page'
 
 interface AppProps {
   readonly api: DashboardApi
@@ -40,6 +41,9 @@ export function App({ api, basePath }: AppProps) {
                 </Route>
                 <Route path="/schedules">
                   <SchedulesPage />
+                </Route>
+                <Route path="/workers">
+                  <WorkersPage />
                 </Route>
                 <Route path="/stats">
                   <StatsPage />

@@ -14,3 +14,21 @@ export type {
   StatisticsOptions,
   TabLeaderOptions,
 } from '@coji/durably-plugins'
+export type {
+  DraftOptions,
+  EventOfMessage,
+  EventOfRun,
+  EventOfSchedule,
+  EventOfStep,
+  Gathering,
+  Hooks,
+  NumberedEvent,
+  RecordedHistory,
+  RunDraft,
+  RunDrafts,
+  RunInfo,
+  StartedTerm,
+  StepInfo,
+  Uninstall,
+  WorkerSwitch,
+} from '@coji/durably-core/extend'

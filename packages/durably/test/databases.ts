@@ -1,7 +1,7 @@
 import { LibsqlDialect } from '@libsql/kysely-libsql'
 import type { Dialect } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll } from 'vitest'
+import { afterEachFile, beforeEachFile } from '../../../test/leftovers'
 import { createDatabase, type PostgresDatabase } from '../../../test/postgres'
 import { betterSqlite3 } from '../src/better-sqlite3'
 import { libsql } from '../src/libsql'
@@ -35,7 +35,8 @@ let database: PostgresDatabase | undefined
 const places = new Map<string, string>()
 const PLACES = 100
 
-beforeAll(async () => {
+beforeEachFile(async () => {
+  if (database !== undefined) return
   database = await createDatabase()
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
@@ -43,7 +44,12 @@ beforeAll(async () => {
   await client.end()
 })
 
-afterAll(() => database?.drop())
+afterEachFile(async () => {
+  if (places.size === 0) return
+  await database?.drop()
+  database = undefined
+  places.clear()
+})
 
 /** The URL of an empty schema of a test's own: creating a database for each would take long. */
 export function postgresPlace(file = newFile()): string {

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Dialect } from 'kysely'
-import { afterEach } from 'vitest'
+import { afterEachTest } from '../../../test/leftovers'
 import { createDurably, type DatabaseOptions, type SqlDurably } from '../src/index'
 
 const folders: string[] = []
 const open: SqlDurably[] = []
 
-afterEach(async () => {
+afterEachTest(async () => {
   for (const durably of open.splice(0)) await durably.close()
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 })

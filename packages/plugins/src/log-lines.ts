@@ -1,4 +1,5 @@
-import { LogArchiveError, type LogRecord } from '@coji/durably-core'
+import { LogArchiveError } from '@coji/durably-core'
+import type { LogRecord } from '@coji/durably-core/storage'
 
 /** How many logs are read at a time. */
 const PAGE = 500

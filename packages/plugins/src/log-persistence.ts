@@ -1,5 +1,5 @@
-import { InvalidOptionError, type Plugin, type RecordedHistory } from '@coji/durably-core'
-import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import { InvalidOptionError, type Plugin } from '@coji/durably-core'
+import { type OptionNames, type RecordedHistory, refuseUnknownOptions } from '@coji/durably-core/extend'
 
 /** What `withLogPersistence` keeps. */
 export interface LogPersistenceOptions {

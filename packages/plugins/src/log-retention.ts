@@ -4,13 +4,12 @@ import {
   InvalidOptionError,
   type LogArchive,
   LogArchiveError,
-  type LogRecord,
   type Plugin,
 } from '@coji/durably-core'
+import type { ArchivingStorage, EndCursor, LogRecord, LogStorage } from '@coji/durably-core/storage'
 import { type OptionNames, refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
-import type { ArchivingStorage, EndCursor, LogStorage } from '@coji/durably-core/storage'
 import { backgroundClock } from './background-clock'
-import { goRounds } from './rounds'
+import { goReportedRounds } from './rounds'
 
 /** Where logs go that `withLogRetention` takes out of the database, and when. */
 export interface LogRetentionOptions {
@@ -59,9 +58,13 @@ export function withLogRetention(options: LogRetentionOptions): Plugin {
     logArchive: archive,
     install(durably) {
       const mover = new LogMover(durably, { archive, days, every })
-      const stop = goRounds({
-        ...{ durably, name: NAME, clock, every: Math.min(every, MINUTE_MS) },
-        round: (isStopped) => mover.look(isStopped),
+      const lookEvery = Math.min(every, MINUTE_MS)
+      const stop = goReportedRounds({
+        ...{ durably, name: NAME, clock, every: lookEvery },
+        async round(isStopped) {
+          await mover.look(isStopped)
+          return lookEvery
+        },
       })
       const off = durably.on('run:delete', () => mover.tidySoon())
       return () => {

@@ -7,9 +7,15 @@ import {
   type Plugin,
   type PurgeOptions,
 } from '@coji/durably-core'
-import { type OptionNames, refuseUnknownOptions, requireDuration, requireInteger } from '@coji/durably-core/extend'
+import {
+  type OptionNames,
+  refuseUnknownOptions,
+  requireAge,
+  requireDuration,
+  requireInteger,
+} from '@coji/durably-core/extend'
 import { backgroundClock } from './background-clock'
-import { goRounds } from './rounds'
+import { goReportedRounds } from './rounds'
 
 /** Which ended runs `withRetention` removes, and how often it looks. */
 export interface RetentionOptions {
@@ -53,12 +59,18 @@ export function withRetention(options: RetentionOptions = {}): Plugin {
   refuseUnknownOptions('withRetention()', options, OPTIONS)
   const what = purgeOptions(options)
   const { auditOlderThan, every = HOUR_MS, clock = backgroundClock } = options
-  if (auditOlderThan !== undefined && !isAge(auditOlderThan)) throw badAge('auditOlderThan', auditOlderThan)
+  if (auditOlderThan !== undefined) requireAge('auditOlderThan', auditOlderThan)
   requireDuration('every', every)
   return {
     name: NAME,
     install: (durably) =>
-      goRounds({ durably, name: NAME, every, clock, round: () => purge(durably, what, auditOlderThan) }),
+      goReportedRounds({
+        ...{ durably, name: NAME, every, clock },
+        round: async () => {
+          await purge(durably, what, auditOlderThan)
+          return every
+        },
+      }),
   }
 }
 
@@ -70,17 +82,9 @@ async function purge(durably: Durably, what: PurgeOptions, auditOlderThan: numbe
   if (olderThan !== undefined) await durably.purgeAudit({ olderThan })
 }
 
-function isAge(value: unknown): boolean {
-  return typeof value === 'number' && value >= 0 && Number.isFinite(value)
-}
-
-function badAge(name: string, value: unknown): InvalidOptionError {
-  return new InvalidOptionError(`${name} must be a number of milliseconds from 0, not ${String(value)}.`)
-}
-
 /** Checked when the plugin is made: a purge an hour later is too late to hear of a mistake. */
 function purgeOptions({ olderThan, keepNewest, status }: RetentionOptions): PurgeOptions {
-  if (olderThan !== undefined && !isAge(olderThan)) throw badAge('olderThan', olderThan)
+  if (olderThan !== undefined) requireAge('olderThan', olderThan)
   if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
   const active = [status ?? []].flat().find((each) => !isEnded(each))
   if (active !== undefined) throw new InvalidOptionError(`Retention takes ended runs only; "${active}" is not an end.`)

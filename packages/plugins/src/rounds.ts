@@ -1,4 +1,5 @@
 import type { Clock, Durably } from '@coji/durably-core'
+import { goRounds } from '@coji/durably-core/extend'
 
 const SECOND_MS = 1000
 
@@ -12,36 +13,24 @@ interface RoundsParams {
   readonly name: string
   readonly every: number
   readonly clock: Pick<Clock, 'schedule'>
-  /** Ends early once `isStopped` says so. */
-  round(isStopped: () => boolean): Promise<unknown>
+  /** Answers in how many milliseconds the next one is; ends early once `isStopped` says so. */
+  round(isStopped: () => boolean): Promise<number>
 }
 
 /**
  * Something to do soon after the start and then every so often; what fails is reported, and tried again after a minute.
  * Returns how to stop it; that waits for the round in progress.
  */
-export function goRounds({ durably, name, every, clock, round }: RoundsParams): () => Promise<void> {
-  let isOver = false
-  let going = Promise.resolve()
-  let callOff = clock.schedule(Math.min(FIRST_AFTER_MS, every), go)
-
-  function go(): void {
-    going = round(() => isOver)
-      .then(
-        () => every,
-        (error: unknown) => {
-          durably.reportError(error, name)
-          return Math.min(AFTER_TROUBLE_MS, every)
-        },
-      )
-      .then((waitMs) => {
-        if (!isOver) callOff = clock.schedule(waitMs, go)
-      })
-  }
-
+export function goReportedRounds({ durably, name, every, clock, round }: RoundsParams): () => Promise<void> {
+  let isStopped = false
+  const stop = goRounds(clock, Math.min(FIRST_AFTER_MS, every), () =>
+    round(() => isStopped).catch((error: unknown) => {
+      durably.reportError(error, name)
+      return Math.min(AFTER_TROUBLE_MS, every)
+    }),
+  )
   return () => {
-    isOver = true
-    callOff()
-    return going
+    isStopped = true
+    return stop()
   }
 }

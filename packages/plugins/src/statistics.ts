@@ -8,6 +8,7 @@ import {
 } from '@coji/durably-core/extend'
 import { backgroundClock } from './background-clock'
 import { hourOf, hourRowsOf } from './hour-rows'
+import { goReportedRounds } from './rounds'
 
 /** How often `withStatistics` counts, and how long it keeps what it counted. */
 export interface StatisticsOptions {
@@ -19,6 +20,7 @@ export interface StatisticsOptions {
   readonly clock?: Pick<Clock, 'schedule'> | undefined
 }
 
+const NAME = 'statistics'
 const SECOND_MS = 1000
 const HOUR_MS = 3600 * SECOND_MS
 const DAY_MS = 24 * HOUR_MS
@@ -29,10 +31,6 @@ const LAG_MS = 30 * SECOND_MS
 /** Small, so that nobody waits for it; with what has gathered, one follows the other. */
 const ENDS_AT_ONCE = 500
 const BETWEEN_BATCHES_MS = 50
-
-/** Long enough for `migrate()` and for what the start of a process has to do first. */
-const FIRST_AFTER_MS = 5 * SECOND_MS
-const AFTER_TROUBLE_MS = 60 * SECOND_MS
 
 const OPTIONS: OptionNames<StatisticsOptions> = { every: true, keepFor: true, clock: true }
 
@@ -47,7 +45,7 @@ export function withStatistics(options: StatisticsOptions = {}): Plugin {
   requireDuration('every', every)
   requireDuration('keepFor', keepFor)
   return {
-    name: 'statistics',
+    name: NAME,
     install(durably) {
       const storage = capability(durably.storage, 'statistics', 'Plugin "statistics"')
       return countForEver({ durably, storage, every, keepFor, clock })
@@ -66,21 +64,7 @@ interface CountForEverParams {
 /** Returns how to stop it; that waits for the batch in progress. */
 function countForEver({ durably, storage, every, keepFor, clock }: CountForEverParams): () => Promise<void> {
   const { environment } = durably.drafts
-  let isStopped = false
-  let counting = Promise.resolve()
   let forgotten = ''
-  let callOff = clock.schedule(Math.min(FIRST_AFTER_MS, every), turn)
-
-  function turn(): void {
-    counting = countBatch()
-      .catch((error: unknown) => {
-        durably.reportError(error, 'statistics')
-        return Math.min(AFTER_TROUBLE_MS, every)
-      })
-      .then((waitMs) => {
-        if (!isStopped) callOff = clock.schedule(waitMs, turn)
-      })
-  }
 
   /** Milliseconds until the next. */
   async function countBatch(): Promise<number> {
@@ -101,9 +85,5 @@ function countForEver({ durably, storage, every, keepFor, clock }: CountForEverP
     forgotten = hour
   }
 
-  return () => {
-    isStopped = true
-    callOff()
-    return counting
-  }
+  return goReportedRounds({ durably, name: NAME, every, clock, round: countBatch })
 }

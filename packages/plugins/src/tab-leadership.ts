@@ -1,4 +1,5 @@
-import type { Durably, DurablyEvent, WorkerSwitch } from '@coji/durably-core'
+import type { Durably, DurablyEvent } from '@coji/durably-core'
+import type { WorkerSwitch } from '@coji/durably-core/extend'
 import { startBeat, type Beat, type Leading, type Offer } from './tab-beat'
 import { explainWait } from './tab-explanation'
 import { createFarewells, type Farewells } from './tab-farewells'

@@ -9,8 +9,8 @@ import {
   trace,
   type TracerProvider,
 } from '@opentelemetry/api'
-import type { Durably, EndedStatus, Plugin, RunInfo, StepInfo } from '@coji/durably-core'
-import { type OptionNames, refuseUnknownOptions } from '@coji/durably-core/extend'
+import type { Durably, EndedStatus, Plugin } from '@coji/durably-core'
+import { type OptionNames, refuseUnknownOptions, type RunInfo, type StepInfo } from '@coji/durably-core/extend'
 import { createInstruments, type Instruments } from './telemetry-instruments'
 import { contextOf, traceParentOf } from './trace-parent'
 

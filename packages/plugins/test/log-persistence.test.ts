@@ -1,4 +1,5 @@
-import { CapabilityMissingError, type Durably, type RecordedHistory } from '@coji/durably-core'
+import { CapabilityMissingError, type Durably } from '@coji/durably-core'
+import type { RecordedHistory } from '@coji/durably-core/extend'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { describe, expect, it } from 'vitest'
 import { withLogPersistence } from '../src/index'

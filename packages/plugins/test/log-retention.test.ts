@@ -3,13 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { createMemoryStorage } from '@coji/durably-core/memory'
-import {
-  type DurablyEvent,
-  InvalidOptionError,
-  type LogArchive,
-  LogArchiveError,
-  type LogRecord,
-} from '@coji/durably-core'
+import { type DurablyEvent, InvalidOptionError, type LogArchive, LogArchiveError } from '@coji/durably-core'
+import type { LogRecord } from '@coji/durably-core/storage'
 import { createFakeClock } from '@coji/durably-core/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { blobArchive, withLogPersistence, withLogRetention, type LogRetentionOptions } from '../src/index'

@@ -1,5 +1,6 @@
 'use client'
 
+export { coalesce, type Coalesced } from './store'
 export type {
   ListView,
   LiveStep,

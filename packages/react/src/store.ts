@@ -1,3 +1,4 @@
+export { coalesce, type Coalesced } from './coalesce'
 export type { ListView } from './growing-list'
 export type { LiveStep, RunEvent, StreamedStep } from './live-run'
 export type { ReadView } from './live-read'

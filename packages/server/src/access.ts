@@ -1,4 +1,4 @@
-import { NotFoundError, type Durably, type Run, type ScopedDurably } from '@coji/durably-core'
+import { type Actor, NotFoundError, type Durably, type Run, type ScopedDurably } from '@coji/durably-core'
 import type { Asked, Granted, Settings } from './options'
 import { HttpProblem } from './problem'
 import { ACTIONS, type Action } from './wire'
@@ -32,9 +32,14 @@ export async function admit({ durably, settings }: Door, asked: Omit<Asked, 'run
 
 /** Runs for one tenant or of all, in the name of who asks: what is done to them leaves who did it, where the storage keeps that. */
 export function runsOf(durably: Durably, { actor, tenant }: Pick<Access, 'actor' | 'tenant'>): ScopedDurably {
-  const isNamed = actor !== null && actor !== '' && durably.storage.audit !== undefined
-  if (tenant !== null) return durably.scoped(isNamed ? { tenant, as: { actor } } : { tenant })
-  return isNamed ? durably.scoped({ as: { actor } }) : durably
+  const named = namedAs(durably, actor)
+  if (tenant !== null) return durably.scoped({ tenant, ...named })
+  return named.as === undefined ? durably : durably.scoped({ as: named.as })
+}
+
+/** Who does it, where that is known and can be kept. */
+export function namedAs({ storage }: Durably, actor: string | null): { readonly as?: Actor } {
+  return actor === null || actor === '' || storage.audit === undefined ? {} : { as: { actor } }
 }
 
 /** Whether the action is allowed for this run. Who may not see it is told that there is none. */

@@ -37,9 +37,12 @@ export class Hints {
   enter(reader: HintSource): void {
     this.#readers.add(reader)
     this.#unwatch ??=
-      this.#durably.storage.watch?.subscribe((told) => {
-        if (told.kind === 'run') this.#note(told.runId)
-      }) ?? null
+      this.#durably.storage.watch?.subscribe(
+        (told) => {
+          if (told.kind === 'run') this.#note(told.runId)
+        },
+        { fromElsewhere: true },
+      ) ?? null
   }
 
   leave(reader: HintSource): void {

@@ -62,9 +62,24 @@ function page(status: number, title: string, text: string): Response {
   return html(status, title, `<p>${escape(text)}</p>`)
 }
 
+/** A page of its own, on a phone as well, which needs no file. */
+const STYLE = [
+  ':root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}',
+  'body{margin:0}',
+  'main{box-sizing:border-box;max-width:560px;margin:8vh auto;padding:0 20px}',
+  'h1{font-size:1.5rem}',
+  'dt{margin-top:14px;font-size:.875rem;opacity:.75}',
+  'dd{margin:0}',
+  'pre{margin:0;font:inherit;white-space:pre-wrap;overflow-wrap:anywhere}',
+  'button{min-height:44px;margin-top:28px;padding:0 24px;font:inherit;font-weight:600;color:#fff;background:#3157d0;border:0;border-radius:8px;cursor:pointer}',
+].join('')
+
+/** Of the style, so that no other one counts. */
+const STYLE_HASH = 'sha256-24+MkHVozi5D05JFbEBRKyFQ7Sb1qJGCg+DBZ1p0Jfc='
+
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'content-security-policy': `default-src 'none'; style-src '${STYLE_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
   // The address is the permission.
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
@@ -72,7 +87,7 @@ const HEADERS = {
 } as const
 
 function html(status: number, title: string, body: string): Response {
-  const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>${escape(title)}</title>`
+  const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>${escape(title)}</title><style>${STYLE}</style>`
   const text = `<!doctype html><html lang="en"><head>${head}</head><body><main><h1>${escape(title)}</h1>${body}</main></body></html>`
   return new Response(text, { status, headers: HEADERS })
 }

@@ -1,8 +1,10 @@
 import { InvalidOptionError, type Run } from '@coji/durably-core'
-import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
-import type { ServedInbox, ServedSchedules } from './schedules'
+import { refuseUnknownOptions, requireInteger, type OptionNames } from '@coji/durably-core/extend'
+import type { ServedInbox } from './messages'
+import type { ServedSchedules } from './schedules'
 import { requireSecret } from './signed'
 import type { Action } from './wire'
+import type { ServedCluster } from './workers'
 
 /** What is asked of the application before anything is done. */
 export interface Asked {
@@ -59,6 +61,8 @@ export interface HandlerOptions {
   readonly schedules?: ServedSchedules | undefined
   /** What `createInbox()` made: served are its messages. */
   readonly inbox?: ServedInbox | undefined
+  /** What `createCluster()` made: served are its workers and who leads, to those who see the runs of all tenants. */
+  readonly cluster?: ServedCluster | undefined
   /** Bytes of a body. Default 2 MiB. */
   readonly maxBodyBytes?: number | undefined
   /** So many runs, events or log lines in one answer. Default 200. */
@@ -78,6 +82,7 @@ const OPTIONS: OptionNames<HandlerOptions> = {
   linkSecret: true,
   schedules: true,
   inbox: true,
+  cluster: true,
   maxBodyBytes: true,
   maxPageSize: true,
   keepAliveInterval: true,
@@ -93,6 +98,7 @@ export interface Settings {
   readonly linkSecret: string | null
   readonly schedules: ServedSchedules | null
   readonly inbox: ServedInbox | null
+  readonly cluster: ServedCluster | null
   readonly maxBodyBytes: number
   readonly maxPageSize: number
   readonly keepAliveMs: number
@@ -116,6 +122,7 @@ export function toSettings(options: HandlerOptions): Settings {
     linkSecret,
     schedules: options.schedules ?? null,
     inbox: options.inbox ?? null,
+    cluster: options.cluster ?? null,
     maxBodyBytes: positive('maxBodyBytes', options.maxBodyBytes, 2 * 1024 * 1024),
     maxPageSize: positive('maxPageSize', options.maxPageSize, 200),
     keepAliveMs: positive('keepAliveInterval', options.keepAliveInterval, 15_000),
@@ -143,6 +150,6 @@ function originOf(address: string): string {
 
 function positive(name: keyof HandlerOptions, given: number | undefined, preset: number): number {
   const chosen = given ?? preset
-  if (Number.isSafeInteger(chosen) && chosen > 0) return chosen
-  throw new InvalidOptionError(`${name} must be a positive integer, not ${String(given)}.`)
+  requireInteger(name, chosen, { from: 1 })
+  return chosen
 }

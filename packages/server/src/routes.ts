@@ -7,10 +7,10 @@ import { countRuns, listAudit, listEvents, listLogs, listRuns, readHistory } fro
 import { describeApi } from './openapi'
 import { HttpProblem } from './problem'
 import { route, runRoute, type Route } from './route'
-import { countMessages, listMessages, listSchedules, pauseSchedule, resumeSchedule, runSchedule } from './schedules'
+import { CLUSTER_ROUTES } from './routes-cluster'
 import { listWaits } from './waits'
 import * as wire from './wire'
-import * as cluster from './wire-cluster'
+import { mayShowWorkers } from './workers'
 
 /** Who may retry may not therefore do again what somebody did to many runs. */
 function ownJob(jobName: string): HttpProblem {
@@ -237,67 +237,6 @@ const waits = route({
   answer: listWaits,
 })
 
-const schedules = route({
-  method: 'GET',
-  path: '/schedules',
-  action: 'read',
-  summary: 'Lists schedules by tenant and name, page by page.',
-  query: cluster.scheduleListQuerySchema,
-  output: cluster.schedulePageSchema,
-  answer: listSchedules,
-})
-
-const pause = route({
-  method: 'POST',
-  path: '/schedules/pause',
-  action: 'schedule',
-  summary: 'Pauses a schedule: it fires no more until it is resumed.',
-  body: cluster.schedulePauseBodySchema,
-  output: cluster.scheduleSchema,
-  answer: pauseSchedule,
-})
-
-const resume = route({
-  method: 'POST',
-  path: '/schedules/resume',
-  action: 'schedule',
-  summary: 'Resumes a schedule: it fires again from now on.',
-  body: cluster.scheduleBodySchema,
-  output: cluster.scheduleSchema,
-  answer: resumeSchedule,
-})
-
-const runNow = route({
-  method: 'POST',
-  path: '/schedules/run',
-  action: 'trigger',
-  summary: 'Creates a run of a schedule at once, beside its instants.',
-  body: cluster.scheduleBodySchema,
-  status: 201,
-  output: cluster.scheduleRunSchema,
-  answer: runSchedule,
-})
-
-const messages = route({
-  method: 'GET',
-  path: '/inbox',
-  action: 'read',
-  summary: 'Lists messages, the oldest first, page by page.',
-  query: cluster.messageListQuerySchema,
-  output: cluster.messagePageSchema,
-  answer: listMessages,
-})
-
-const messageCounts = route({
-  method: 'GET',
-  path: '/inbox/stats',
-  action: 'read',
-  summary: 'Counts messages.',
-  query: cluster.tenantQuerySchema,
-  output: cluster.messageCountsSchema,
-  answer: countMessages,
-})
-
 const jobs = route({
   method: 'GET',
   path: '/jobs',
@@ -344,9 +283,10 @@ const me = route({
   action: 'read',
   summary: 'Says who asks, and what they may do.',
   output: wire.meSchema,
-  async answer({ access: { actor, tenant, actions }, server }) {
+  async answer({ access, server }) {
+    const { actor, tenant, actions } = access
     const { schedules, inbox } = server.settings
-    const served = { schedules: schedules !== null, inbox: inbox !== null }
+    const served = { schedules: schedules !== null, inbox: inbox !== null, workers: mayShowWorkers(access, server) }
     return { actor, tenant, actions, history: server.durably.health().history, ...served }
   },
 })
@@ -385,6 +325,6 @@ export const ROUTES: readonly Route[] = [
   ...[trigger, batch, list, get, steps, logs, history, events, explain],
   ...[cancel, retry, fork, signal, unpark, failParked, remove],
   ...[bulkPreview, bulk, audit],
-  ...[schedules, pause, resume, runNow, messages, messageCounts],
+  ...CLUSTER_ROUTES,
   ...[hints, counts, statistics, waits, jobs, link, confirm, me, openApi],
 ]

@@ -51,6 +51,7 @@ const runFields = {
   ownerId: z.string().nullable(),
   leaseUntil: instant.nullable(),
   heartbeatAt: instant.nullable(),
+  continuationState: z.enum(['NONE', 'CONFIRMING']),
   cancelRequestedAt: instant.nullable(),
   deadlineAt: instant.nullable(),
   errorDetail,
@@ -192,6 +193,7 @@ export const ACTIONS = [
   'delete',
   'audit',
   'schedule',
+  'replay',
 ] as const
 /** One of `ACTIONS`. */
 export type Action = (typeof ACTIONS)[number]
@@ -204,9 +206,10 @@ export const meSchema = z
     actions: z.array(z.enum(ACTIONS)),
     /** Whether events of runs are stored, so that runs can be followed. */
     history: z.boolean(),
-    /** Whether schedules and the inbox are served. */
+    /** Whether schedules, the inbox and workers are served; workers only to those who see the runs of all. */
     schedules: z.boolean(),
     inbox: z.boolean(),
+    workers: z.boolean(),
   })
   .meta({ id: 'Me' })
 
@@ -216,7 +219,7 @@ const auditShape = {
   tenant: z.string(),
   actor: z.string(),
   action: z.string(),
-  targetKind: z.enum(['run', 'runs', 'job', 'settings']),
+  targetKind: z.enum(['run', 'runs', 'job', 'settings', 'schedule', 'messages']),
   target: z.string(),
   before: value,
   after: value,
@@ -390,3 +393,4 @@ export type SignalBody = z.input<typeof signalBodySchema>
 /** The last word of a run that is followed. */
 export type Done = z.output<typeof doneSchema>
 export type { MessageCounts, MessagePage, SchedulePage, ServedMessage, ServedSchedule } from './wire-cluster'
+export type { ServedLead, ServedWorker, WorkerList } from './wire-cluster'

@@ -55,6 +55,7 @@ describe('who asks', () => {
       history: true,
       schedules: true,
       inbox: true,
+      workers: false,
     })
     expect((await ask('GET /me', as('cat'))).json).toMatchObject({ actions: ['read', 'cancel'] })
     expect((await ask('GET /me', as('ops'))).json).toMatchObject({ tenant: null })

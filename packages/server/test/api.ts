@@ -1,4 +1,11 @@
-import { createInbox, createScheduler, type Inbox, type Scheduler } from '@coji/durably-cluster'
+import {
+  type Cluster,
+  createCluster,
+  createInbox,
+  createScheduler,
+  type Inbox,
+  type Scheduler,
+} from '@coji/durably-cluster'
 import { createDurably, type Durably, type Storage } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -25,6 +32,7 @@ export interface Answered {
 export interface Api {
   readonly durably: Durably
   readonly handler: DurablyHandler
+  readonly cluster: Cluster
   readonly schedules: Scheduler
   readonly inbox: Inbox
   /** Every answer is checked against the OpenAPI document. */
@@ -42,9 +50,12 @@ export function openApi({ storage = createMemoryStorage(), history = true, ...op
   if (history) durably.use(withLogPersistence())
   onTestFinished(() => durably.close())
   const access = options.authorize === undefined ? { allowAnonymous: true as const } : {}
-  const cluster = { schedules: createScheduler(durably), inbox: createInbox(durably) }
-  const handler = createDurablyHandler(durably, { ...access, ...cluster, ...options })
-  return { durably, handler, ...cluster, ask: (line, asked) => ask(handler, line, asked) }
+  const served = {
+    cluster: createCluster(durably, { version: 'v1', labels: { zone: 'a' } }),
+    ...{ schedules: createScheduler(durably), inbox: createInbox(durably) },
+  }
+  const handler = createDurablyHandler(durably, { ...access, ...served, ...options })
+  return { durably, handler, ...served, ask: (line, asked) => ask(handler, line, asked) }
 }
 
 export const ORIGIN = 'http://app.test'

@@ -43,6 +43,26 @@ describe('what operators do over HTTP', () => {
     expect((await ask('GET /audit?cursor=soon', as('bob'))).status).toBe(400)
   })
 
+  it('is kept of forks and of schedules as well', async () => {
+    const { ask, as, failed, schedules } = named()
+    const id = await failed('acme')
+    const { json: forked } = await ask(`POST /runs/${id}/fork`, { ...as('ann@acme'), body: {} })
+    await schedules.create('nightly', { job: 'job', payload: {}, every: 60_000, tenant: 'acme' })
+    const body = { name: 'nightly', tenant: 'acme' }
+    await ask('POST /schedules/pause', { ...as('bob'), body: { ...body, because: 'a feast' } })
+    await ask('POST /schedules/resume', { ...as('bob'), body })
+    const { json: started } = await ask('POST /schedules/run', { ...as('ann@acme'), body })
+    await ask('POST /schedules/run', { ...as(''), body })
+    const { json } = await ask('GET /audit', as('bob'))
+    const of = { targetKind: 'schedule', target: 'nightly', tenant: 'acme' }
+    expect(json.entries).toMatchObject([
+      { ...of, actor: 'ann', action: 'schedules.runNow', before: null, after: { runs: [started.id] } },
+      { ...of, actor: 'bob', action: 'schedules.resume', before: { pausedBecause: 'a feast' } },
+      { ...of, actor: 'bob', action: 'schedules.pause', before: { pausedBecause: null } },
+      { actor: 'ann', action: 'fork', target: id, before: { status: 'failed' }, after: { run: forked.id } },
+    ])
+  })
+
   it('leaves nothing where nobody has a name, and where the storage cannot keep it', async () => {
     const { ask, as, failed } = named()
     const id = await failed()

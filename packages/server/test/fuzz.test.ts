@@ -95,6 +95,10 @@ const BODIES: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { jobName: fc.constantFrom('job', 'job', 'strict', 'other', 'durably:bulk', ''), payload: json, options },
     { requiredKeys: ['jobName'] },
   ),
+  '/inbox/replay': fc.record(
+    { type: mostly(fc.constant('paid'), odd), tenant: odd, from: mostly(fc.constant('2020-01-01'), odd) },
+    { requiredKeys: ['type'] },
+  ),
   '/runs/:id/signal': fc.record({ name: fc.constant('go'), payload: json, dedupeKey: odd }, { requiredKeys: ['name'] }),
   '/runs/:id/fork': fc.record({ after: mostly(fc.constant('step'), odd), payload: json }, { requiredKeys: [] }),
 }

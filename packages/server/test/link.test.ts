@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { signLink } from '../src'
@@ -43,6 +44,15 @@ describe('a signed link', () => {
     expect(await durably.getRun(run.id)).toMatchObject({ status: 'completed', output: { ok: '<script>' } })
     expect(await show()).toMatchObject({ status: 409, json: expect.stringContaining('ended') })
     expect((await confirm()).status).toBe(409)
+  })
+
+  it('has a style that its own policy lets in', async () => {
+    const { show } = await openWithLink()
+    const { json, headers } = await show()
+    const [, style = ''] = /<style>(.*)<\/style>/.exec(json) ?? []
+    const hash = createHash('sha256').update(style).digest('base64')
+    expect(style).not.toBe('')
+    expect(headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`)
   })
 
   it('is confirmed by a browser, for which its page has no origin', async () => {

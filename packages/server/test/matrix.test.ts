@@ -27,6 +27,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   '/schedules/pause': { name: 'daily' },
   '/schedules/resume': { name: 'daily' },
   '/schedules/run': { name: 'daily' },
+  '/inbox/replay': { type: 'paid' },
   '/bulk': { action: 'cancel', filter: {} },
   '/bulk/preview': { action: 'cancel', filter: {} },
 }
@@ -51,6 +52,8 @@ function expectedOf(path: string, method: string, role: Granted | null): readonl
   if (!may(role, route.action)) return [403]
   if (route.isAboutRun && role.tenant !== null && role.tenant !== 'acme') return [404]
   if (!mayDoBulk(path, role.allow)) return [403]
+  // They have runs of all tenants in hand.
+  if (path === '/workers' && role.tenant !== null) return [403]
   // Only of one tenant there is a schedule of that name.
   if (path.startsWith('/schedules/') && role.tenant !== 'acme') return [404]
   // Not every command fits the state of the run.

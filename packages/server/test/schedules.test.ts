@@ -38,6 +38,20 @@ it('lists schedules page by page, of everybody or of one tenant', async () => {
   expect((await ask('GET /schedules?cursor=x')).status).toBe(400)
 })
 
+it('lists those of a job, with labels, paused or ended', async () => {
+  const { schedules, client } = await open()
+  const labels = { team: 'red', 'a b': '%' }
+  await schedules.create('once', { job: 'report', payload: { n: 1 }, at: new Date('2990-01-01'), labels })
+  await schedules.pause('once')
+  const listed = async (query: Parameters<typeof client.schedules>[0]) =>
+    (await client.schedules(query)).schedules.map(({ name }) => name)
+  expect(await listed({ labels })).toEqual(['once'])
+  expect(await listed({ labels: { team: 'blue' } })).toEqual([])
+  expect(await listed({ paused: true })).toEqual(['once'])
+  expect(await listed({ paused: false, tenant: '' })).toEqual(['nightly'])
+  expect([await listed({ ended: true }), (await listed({ ended: false, jobName: 'report' })).length]).toEqual([[], 5])
+})
+
 it('pauses, resumes and runs them', async () => {
   const { durably, schedules, client } = await open()
   const scope = { tenant: 'acme' }
@@ -78,6 +92,34 @@ it('lists and counts messages, of everybody or of one tenant', async () => {
   expect((await ask('GET /inbox/stats')).json).toMatchObject({ waiting: 3 })
 })
 
+it('sends messages out anew, of everybody or of one tenant', async () => {
+  const { durably, inbox, client, ask } = await open()
+  durably.defineJob({ name: 'bill', input: z.unknown(), on: 'paid' }, () => {})
+  for (const tenant of ['acme', 'other']) await durably.publish({ type: 'paid', payload: { n: 1 }, tenant })
+  await inbox.drain()
+  expect(await client.replayMessages({ type: 'paid', tenant: 'acme' })).toBe(1)
+  expect(await client.replayMessages({ type: 'shipped' })).toBe(0)
+  expect(await client.replayMessages({ unwanted: true, from: '2020-01-01', before: '2999-01-01' })).toBe(0)
+  await inbox.drain()
+  const bills = await durably.getRuns({ jobName: 'bill' })
+  expect(bills.map(({ tenant }) => tenant).sort()).toEqual(['acme', 'acme', 'other'])
+  for (const body of [{}, { tenant: 'acme' }]) {
+    expect((await ask('POST /inbox/replay', { body })).json.detail).toContain('Say which messages')
+  }
+})
+
+it('sends out no message of another tenant, and none for who may not', async () => {
+  const paid = { type: 'paid', payload: { n: 1 }, tenant: 'acme' }
+  const stranger = await open({ tenant: 'other', allow: 'all' })
+  await stranger.durably.publish(paid)
+  await stranger.inbox.drain()
+  expect((await stranger.ask('POST /inbox/replay', { body: { type: 'paid' } })).json).toEqual({ replayed: 0 })
+  expect((await stranger.ask('POST /inbox/replay', { body: { type: 'paid', tenant: 'acme' } })).status).toBe(404)
+  expect(await stranger.inbox.counts()).toMatchObject({ waiting: 0, processed: 1 })
+  const reader = await open({ tenant: 'acme', allow: ['read', 'trigger', 'schedule'] })
+  expect((await reader.ask('POST /inbox/replay', { body: { type: 'paid' } })).status).toBe(403)
+})
+
 it('says that they are not served where the handler was given none', async () => {
   const { durably, ask } = await open()
   const client = createDurablyClient({
@@ -86,6 +128,7 @@ it('says that they are not served where the handler was given none', async () =>
   })
   await expect(client.schedules()).rejects.toMatchObject({ code: 'NOT_SERVED', status: 501 })
   await expect(client.messages()).rejects.toMatchObject({ code: 'NOT_SERVED' })
-  expect(await client.me()).toMatchObject({ schedules: false, inbox: false })
-  expect((await ask('GET /me')).json).toMatchObject({ schedules: true, inbox: true })
+  await expect(client.workers()).rejects.toMatchObject({ code: 'NOT_SERVED' })
+  expect(await client.me()).toMatchObject({ schedules: false, inbox: false, workers: false })
+  expect((await ask('GET /me')).json).toMatchObject({ schedules: true, inbox: true, workers: true })
 })

@@ -108,7 +108,7 @@ describe.concurrent('one file in several tabs', () => {
       })
     })
     const enqueued = storage.enqueue([newRun()])
-    await expect
+    await test.expect
       .poll(async () => (await navigator.locks.query()).pending?.map(({ name }) => name))
       .toContain(`durably:file:${file}`)
     expect(sent).toHaveLength(0)

@@ -6,10 +6,11 @@ import { LibsqlDialect } from '@libsql/kysely-libsql'
 import Database from 'better-sqlite3'
 import { type Dialect, PostgresDialect, SqliteDialect } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll } from 'vitest'
+import { beforeAll } from 'vitest'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { libsql } from '../src/drivers/libsql'
 import { postgres } from '../src/drivers/postgres'
+import { afterEachFile } from '../../../test/leftovers'
 import { createDatabase, type PostgresDatabase } from '../../../test/postgres'
 import { serveHrana } from './hrana-server'
 import { pgliteDialect } from './pglite-dialect'
@@ -89,7 +90,11 @@ export function startDatabases(): void {
 let database: Promise<PostgresDatabase> | null = null
 
 /** One database for all tests of a file, because creating one takes long: each test has a schema of its own. */
-afterAll(async () => (await database)?.drop())
+afterEachFile(async () => {
+  const used = database
+  database = null
+  await (await used)?.drop()
+})
 
 async function onPostgres(connect: (url: string) => Dialect): Promise<OpenDatabase> {
   database ??= createDatabase()

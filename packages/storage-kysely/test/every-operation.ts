@@ -1,4 +1,4 @@
-import type { NewMessage, NewSchedule, RunRecord } from '@coji/durably-core/storage'
+import { type Lead, LEADER, type NewMessage, type NewSchedule, type RunRecord } from '@coji/durably-core/storage'
 import type { KyselyStorage } from '../src'
 import { claim, claimWithin, COMPLETE, leaseOf, newCommit, newRun, newStep, RECOVER_ALL, startRun } from './builders'
 
@@ -121,6 +121,14 @@ const OF_RUNS: readonly Operation[] = [
       steps: [{ id: 'step', copyId: 'copy' }],
     }),
   ),
+  held('fork: by somebody', (storage, { id: originId }) =>
+    storage.forks.fork({
+      run: newRun({ jobName: 'fork' }),
+      audit: noteOf(),
+      originId,
+      steps: [{ id: 'step', copyId: 'copy' }],
+    }),
+  ),
 ]
 
 const OF_READS: readonly Operation[] = [
@@ -167,6 +175,9 @@ const OF_CLUSTER: readonly Operation[] = [
   ),
   plain('schedules: get', (storage) => storage.cluster.schedules.get({ tenant: '', name: 'nightly' })),
   plain('schedules: list', (storage) => storage.cluster.schedules.list({ tenant: '', limit: 10 })),
+  plain('schedules: list, with labels', (storage) =>
+    storage.cluster.schedules.list({ labels: { team: 'red' }, isPaused: false, isEnded: true }),
+  ),
   plain('schedules: due', (storage) => storage.cluster.schedules.due(10)),
   operation('schedules: fire', async (storage) => {
     const lead = await storage.cluster.lead(LEAD)
@@ -175,6 +186,17 @@ const OF_CLUSTER: readonly Operation[] = [
     return async () => (lead === null ? null : storage.cluster.schedules.fire(lead, [firing]))
   }),
   plain('schedules: remove', (storage) => storage.cluster.schedules.remove({ tenant: '', name: 'nightly' })),
+  plain('schedules: purge', (storage) => storage.cluster.schedules.purge(ANY_AGE)),
+  plain('schedules: create, by somebody', (storage) => storage.cluster.schedules.create([schedule], noteOf())),
+  plain('schedules: change, by somebody', (storage) =>
+    storage.cluster.schedules.change({ tenant: '', name: 'nightly', isAnew: false, audit: noteOf() }),
+  ),
+  plain('schedules: start by hand', (storage) =>
+    storage.cluster.schedules.startByHand({ scheduleId: 'S', runs: [newRun({ scheduleId: 'S' })], audit: noteOf() }),
+  ),
+  plain('schedules: remove, by somebody', (storage) =>
+    storage.cluster.schedules.remove({ tenant: '', name: 'nightly' }, noteOf()),
+  ),
   plain('inbox: publish', (storage) => storage.cluster.inbox.publish([message])),
   plain('inbox: subscribe', (storage) =>
     storage.cluster.inbox.subscribe(['job'], [{ jobName: 'job', type: 'x', definition: '{}' }]),
@@ -189,6 +211,7 @@ const OF_CLUSTER: readonly Operation[] = [
   plain('inbox: list', (storage) => storage.cluster.inbox.list({ limit: 10 })),
   plain('inbox: counts', (storage) => storage.cluster.inbox.counts({})),
   plain('inbox: replay', (storage) => storage.cluster.inbox.replay({})),
+  plain('inbox: replay, by somebody', (storage) => storage.cluster.inbox.replay({ types: ['x'] }, noteOf())),
   plain('inbox: purge', (storage) => storage.cluster.inbox.purge(ANY_AGE)),
   operation('cluster: resign', async (storage) => {
     const lead = await storage.cluster.lead(LEAD)
@@ -196,5 +219,66 @@ const OF_CLUSTER: readonly Operation[] = [
   }),
 ]
 
+const BEAT = {
+  ...{ workerId: 'w', presence: 'active' as const, capacity: 1, placedJobs: ['placed'] },
+  ...{ labels: {}, codeVersion: null, ttlMs: 60_000 },
+} as const
+const OVERDUE = { reassignAfterMs: 0, livingAfterMs: 0, limit: 10, events: [EVENT] } as const
+const WAITING = { jobs: ['placed'], from: [], tenants: 10, limitEach: 10 } as const
+
+/** About a run that a leader places, and its lead. */
+function placed(
+  name: string,
+  act: (storage: KyselyStorage, run: RunRecord, lead: Lead) => Promise<unknown>,
+): Operation {
+  return operation(name, async (storage) => {
+    const wanted = newRun({ jobName: 'placed', concurrencyKey: `key ${name}` })
+    await storage.enqueue([wanted])
+    const run = (await storage.getRun(wanted.id)) as RunRecord
+    const lead = (await storage.cluster.lead({ ...LEAD, name: LEADER })) as Lead
+    return () => act(storage, run, lead)
+  })
+}
+
+/** About a run that is assigned to a worker. */
+function assigned(name: string, act: Parameters<typeof placed>[1]): Operation {
+  return operation(name, async (storage) => {
+    const { prepare } = placed(name, async (_storage, run, lead) => {
+      await storage.cluster.placement.assign(lead, [assignmentOf(run)])
+      return { run: await storage.getRun(run.id), lead }
+    })
+    const { run, lead } = (await (await prepare(storage))()) as { run: RunRecord; lead: Lead }
+    return () => act(storage, run, lead)
+  })
+}
+
+const assignmentOf = ({ id: runId, version }: RunRecord) => ({ runId, version, workerId: 'w', events: [EVENT] })
+const seen = ({ id: runId, version }: RunRecord) => ({ workerId: 'w', runs: [{ runId, version }], events: [EVENT] })
+
+const OF_PLACEMENT: readonly Operation[] = [
+  plain('placement: beat', (storage) => storage.cluster.placement.beat(BEAT)),
+  plain('placement: noteJobs', (storage) =>
+    storage.cluster.placement.noteJobs('1', [{ name: 'placed', version: '', options: '{}' }]),
+  ),
+  plain('placement: getWorkers', (storage) => storage.cluster.placement.getWorkers()),
+  plain('placement: getJobs', (storage) => storage.cluster.placement.getJobs()),
+  plain('placement: waiting', (storage) => storage.cluster.placement.waiting(WAITING)),
+  placed('placement: assign', (storage, run, lead) => storage.cluster.placement.assign(lead, [assignmentOf(run)])),
+  plain('placement: assigned', (storage) => storage.cluster.placement.assigned('w', 10)),
+  assigned('placement: start', (storage, run) =>
+    storage.cluster.placement.start({ ...seen(run), claimToken: 'token', leaseMs: 60_000 }),
+  ),
+  assigned('placement: decline', (storage, run) => storage.cluster.placement.decline(seen(run))),
+  assigned('placement: orphan', (storage, _run, lead) => storage.cluster.placement.orphan({ lead, ...OVERDUE })),
+  plain('placement: free', (storage) => storage.cluster.placement.free(10)),
+  plain('placement: forgetWorkers', (storage) => storage.cluster.placement.forgetWorkers(0)),
+]
+
 /** In an order in which each finds what it needs. */
-export const EVERY_OPERATION: readonly Operation[] = [...OF_RUNS, ...OF_READS, ...OF_GROUPS, ...OF_CLUSTER]
+export const EVERY_OPERATION: readonly Operation[] = [
+  ...OF_RUNS,
+  ...OF_READS,
+  ...OF_GROUPS,
+  ...OF_CLUSTER,
+  ...OF_PLACEMENT,
+]

@@ -21,15 +21,21 @@ const newRunId = () => crypto.randomUUID().slice(0, 26)
 /** Watchers whose hints go out, and what goes out. */
 function openRelay() {
   const sent: string[] = []
+  let listening = 0
   const notifications: Notifications = {
     send: async (_channel, payload) => void sent.push(payload),
-    listen: () => async () => {},
+    listen: () => {
+      listening += 1
+      return async () => {
+        listening -= 1
+      }
+    },
   }
   const watchers = new Watchers()
   const relay = new HintRelay({ notifications, channel: 'durably:durably_', watchers })
   watchers.connect(relay)
   const messages = () => sent.map((payload) => JSON.parse(payload) as { due: boolean; runs: readonly string[] })
-  return { relay, watchers, sent, messages }
+  return { relay, watchers, sent, messages, listening: () => listening }
 }
 
 it('the first after a rest goes at once, what follows soon gathers', async () => {
@@ -100,4 +106,17 @@ it('the last of them is sent when the storage is closed, and nothing after it', 
   expect(messages()).toMatchObject([{ due: true }])
   expect(sent).toHaveLength(1)
   expect(vi.getTimerCount()).toBe(0)
+})
+
+it('others are listened to while somebody wants to hear of them, also when nobody waits for anything', () => {
+  const { watchers, listening } = openRelay()
+  watchers.subscribe(() => {})
+  expect(listening()).toBe(0)
+  const leave = watchers.subscribe(() => {}, { fromElsewhere: true })
+  expect(listening()).toBe(1)
+  watchers.rest()
+  expect(listening()).toBe(1)
+  leave()
+  watchers.rest()
+  expect(listening()).toBe(0)
 })

@@ -2483,6 +2483,20 @@ select "r".*, (
 from "durably_runs" as r
 where r.id = ?;
 
+-- fork: by somebody
+-- as fork, 1
+
+-- as fork, 2
+
+-- as fork, 3
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select ?, {now}, ?, ?, r.tenant, 'run', r.id, json_object('status', r.status, 'attempt', r.attempt, 'waitingFor', json_extract(r.waiting_for, '$.kind'), 'cancelRequestedAt', r.cancel_requested_at), json_object('run', ?)
+from "durably_runs" as r
+where r.id = ?;
+
+-- as fork, 4
+
 -- getRun
 -- as retry, 1
 
@@ -2925,6 +2939,18 @@ where tenant = ?
 order by tenant, name
 limit ?;
 
+-- schedules: list, with labels
+select *
+from "durably_schedules"
+where (
+  select e.value
+  from json_each(definition, '$.run.labels') as e
+  where e.key = ?
+) = ?
+and paused_because is null
+and ended_at is not null
+order by tenant, name;
+
 -- schedules: due
 select {now} as now, (
   select min(s.due_at)
@@ -2987,6 +3013,96 @@ delete from "durably_schedules"
 where tenant = ?
 and name = ?
 returning id;
+
+-- schedules: purge
+delete from "durably_schedules"
+where id in (
+  select id
+  from "durably_schedules"
+  where ended_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+  and source is null
+  order by id
+  limit ?
+)
+returning id;
+
+-- schedules: create, by somebody
+-- as schedules: create, 1
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select ?, {now}, ?, ?, s.tenant, 'schedule', s.name, null, json_object('jobName', s.job_name, 'definition', json(s.definition), 'overlap', s.overlap, 'pausedBecause', s.paused_because, 'version', s.version)
+from "durably_schedules" as s
+where s.id = ?;
+
+-- as schedules: create, 2
+
+-- schedules: change, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select ?, {now}, ?, ?, s.tenant, 'schedule', s.name, json_object('jobName', s.job_name, 'definition', json(s.definition), 'overlap', s.overlap, 'pausedBecause', s.paused_because, 'version', s.version)
+from "durably_schedules" as s
+where tenant = ?
+and name = ?;
+
+update "durably_schedules"
+set "due_at" = case when paused_because is not null then null else due_at end, "version" = version + 1, "updated_at" = {now}
+where tenant = ?
+and name = ?
+returning *;
+
+update "durably_audit"
+set after = (
+  select json_object('jobName', s.job_name, 'definition', json(s.definition), 'overlap', s.overlap, 'pausedBecause', s.paused_because, 'version', s.version)
+  from "durably_schedules" as s
+  where tenant = ?
+  and name = ?
+)
+where id = ?;
+
+-- schedules: start by hand
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", "t"."payload", 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then strftime('%Y-%m-%dT%H:%M:%fZ', {now}, printf('%+.3f seconds', "t"."afterMs" / 1000.0)) when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.payload') as "payload", json_extract(value, '$.idempotencyKey') as "idempotencyKey", json_extract(value, '$.concurrencyKey') as "concurrencyKey", json_extract(value, '$.concurrencyLimit') as "concurrencyLimit", json_extract(value, '$.holdKeyWhileWaiting') as "holdKeyWhileWaiting", json_extract(value, '$.priority') as "priority", json_extract(value, '$.startAt') as "startAt", json_extract(value, '$.afterMs') as "afterMs", json_extract(value, '$.timeoutMs') as "timeoutMs", json_extract(value, '$.parentRunId') as "parentRunId", json_extract(value, '$.scheduleId') as "scheduleId", json_extract(value, '$.scheduledFor') as "scheduledFor", json_extract(value, '$.traceParent') as "traceParent", json_extract(value, '$.eventCount') as "eventCount", json_extract(value, '$.cause') as "cause"
+  from json_each(?)
+) as t
+where exists (
+  select 1
+  from "durably_schedules" as s
+  where s.id = "t"."cause"
+)
+order by t.n
+on conflict
+do nothing
+returning id;
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select ?, {now}, ?, ?, s.tenant, 'schedule', s.name, null, json_object('runs', json((
+      select json_group_array(r.id)
+      from "durably_runs" as r
+      where r.id in (
+        select value
+        from json_each(?)
+      )
+    )
+  )
+)
+from "durably_schedules" as s
+where s.id = ?
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id in (
+    select value
+    from json_each(?)
+  )
+);
+
+-- schedules: remove, by somebody
+-- as schedules: change, by somebody, 1
+
+-- as schedules: remove, 1
+
+-- as schedules: change, by somebody, 3
 
 -- inbox: publish
 insert into "durably_inbox" ("id", "tenant", "type", "payload", "dedupe_key", "available_at", "created_at")
@@ -3143,6 +3259,31 @@ where 1 = 1
 and processed_at is not null
 returning id;
 
+-- inbox: replay, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select ?, {now}, ?, ?, ?, 'messages', '', null, json_object('messages', count(*), 'of', json(?))
+from (
+  select 1
+  from "durably_inbox"
+  where 1 = 1
+  and +type in (
+    select value
+    from json_each(?)
+  )
+  and processed_at is not null
+) as m
+having count(*) > 0;
+
+update "durably_inbox"
+set processed_at = null, wanted = 0, round = round + 1
+where 1 = 1
+and +type in (
+  select value
+  from json_each(?)
+)
+and processed_at is not null
+returning id;
+
 -- inbox: purge
 delete from "durably_inbox"
 where id in (
@@ -3160,3 +3301,547 @@ set lead_until = {now}
 where l.name = ?
 and l.worker_id = ?
 and l.epoch = ?;
+
+-- placement: beat
+insert into "durably_workers" ("worker_id", "presence", "capacity", "placed_jobs", "labels", "code_version", "first_beat_at", "last_beat_at", "alive_until")
+values (?, ?, ?, ?, ?, ?, {now}, {now}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)))
+on conflict (worker_id)
+do update
+set "presence" = "excluded"."presence", "capacity" = "excluded"."capacity", "placed_jobs" = "excluded"."placed_jobs", "labels" = "excluded"."labels", "code_version" = "excluded"."code_version", "last_beat_at" = "excluded"."last_beat_at", "alive_until" = "excluded"."alive_until";
+
+-- placement: noteJobs
+insert into "durably_jobs" (name, version, code_version, options, last_seen_at)
+select "t"."name", "t"."jobVersion", ?, "t"."options", {now}
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.name') as "name", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.options') as "options"
+  from json_each(?)
+) as t
+where true
+on conflict (name, version, code_version)
+do update
+set options = excluded.options, last_seen_at = excluded.last_seen_at;
+
+-- placement: getWorkers
+select "w".*, case when (presence <> 'detached'
+  and alive_until > {now}
+) then 1 else 0 end as is_alive, (
+  select count(*)
+  from "durably_runs" as r indexed by "durably_runs_running"
+  where r.status = 'running'
+  and r.owner_id = worker_id
+) as running, (
+  select count(*)
+  from "durably_runs" as r indexed by "durably_runs_assigned"
+  where r.status = 'assigned'
+  and r.assigned_worker_id = worker_id
+) as assigned, case when exists (
+  select 1 as held
+  where (
+    select max(r.crash_count)
+    from "durably_runs" as r indexed by "durably_runs_running"
+    where r.status = 'running'
+    and r.owner_id = worker_id
+  ) >= 2
+  or (
+    select max(r.crash_count)
+    from "durably_runs" as r indexed by "durably_runs_assigned"
+    where r.status = 'assigned'
+    and r.assigned_worker_id = worker_id
+  ) >= 2
+) then 1 else 0 end as holds_suspect
+from "durably_workers" as w
+order by w.worker_id;
+
+-- placement: getJobs
+select *
+from "durably_jobs"
+order by name, version, code_version;
+
+-- placement: waiting
+with recursive walk (job_name, tenant, nth) as (
+  select t."jobName", (
+    select r.tenant
+    from "durably_runs" as r indexed by "durably_runs_placing"
+    where r.status = 'pending'
+    and r.tenant <> ''
+    and r.job_name = t."jobName"
+    and r.tenant > t.tenant
+    order by r.tenant
+    limit 1
+  ), 1
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.tenant') as "tenant"
+    from json_each(?)
+  ) as t
+  union all
+  select w.job_name, (
+    select r.tenant
+    from "durably_runs" as r indexed by "durably_runs_placing"
+    where r.status = 'pending'
+    and r.tenant <> ''
+    and r.job_name = w.job_name
+    and r.tenant > w.tenant
+    order by r.tenant
+    limit 1
+  ), w.nth + 1
+  from walk as w
+  where w.tenant is not null
+  and w.nth <= ?
+)
+select job_name, tenant, nth
+from walk
+where tenant is not null
+order by job_name, nth;
+
+with found as (
+  select h.id
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.tenant') as "tenant"
+    from json_each(?)
+  ) as t
+  cross join "durably_runs" as h
+  where h.rowid in (
+    select r.rowid
+    from "durably_runs" as r indexed by "durably_runs_placing"
+    where r.status = 'pending'
+    and r.tenant <> ''
+    and r.job_name = t."jobName"
+    and r.tenant = t.tenant
+    and (r.available_at <= max({now}, (
+          select l.created_at
+          from "durably_runs" as l indexed by "durably_runs_created"
+          order by l.created_at desc
+          limit 1
+        )
+      )
+      and (r.available_at <= {now}
+        or r.available_at = r.created_at
+      )
+    )
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and +r.job_name not in (
+      select q.job_name
+      from "durably_paused_jobs" as q
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit ?
+  )
+  union all
+  select *
+  from (
+    select r.id
+    from "durably_runs" as r indexed by "durably_runs_claim"
+    where r.status = 'pending'
+    and r.tenant = ''
+    and 1
+    and +r.job_name in (
+      select value
+      from json_each(?)
+    )
+    and (r.available_at <= max({now}, (
+          select l.created_at
+          from "durably_runs" as l indexed by "durably_runs_created"
+          order by l.created_at desc
+          limit 1
+        )
+      )
+      and (r.available_at <= {now}
+        or r.available_at = r.created_at
+      )
+    )
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and +r.job_name not in (
+      select q.job_name
+      from "durably_paused_jobs" as q
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit ?
+  ) as front
+  union all
+  select *
+  from (
+    select r.id
+    from "durably_runs" as r indexed by "durably_runs_orphaned"
+    where r.status = 'orphaned'
+    and +r.job_name in (
+      select value
+      from json_each(?)
+    )
+    and (r.available_at <= max({now}, (
+          select l.created_at
+          from "durably_runs" as l indexed by "durably_runs_created"
+          order by l.created_at desc
+          limit 1
+        )
+      )
+      and (r.available_at <= {now}
+        or r.available_at = r.created_at
+      )
+    )
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and +r.job_name not in (
+      select q.job_name
+      from "durably_paused_jobs" as q
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit ?
+  ) as lost
+)
+select r.id, r.version, r.job_name, r.tenant, r.priority, r.available_at as available_at, r.crash_count, r.concurrency_key, r.concurrency_slot, r.concurrency_limit - (
+  select count(*)
+  from "durably_runs" as a
+  where a.concurrency_slot is not null
+  and a.tenant = "r"."tenant"
+  and a.concurrency_key = "r"."concurrency_key"
+  and a.concurrency_slot < "r"."concurrency_limit"
+) as room
+from found
+join "durably_runs" as r on r.id = found.id
+order by r.priority desc, r.available_at, r.id;
+
+select h.tenant, count(*) as held
+from (
+  select r.tenant
+  from "durably_runs" as r indexed by "durably_runs_running"
+  where r.status = 'running'
+  and +r.job_name in (
+    select value
+    from json_each(?)
+  )
+  union all
+  select r.tenant
+  from "durably_runs" as r indexed by "durably_runs_assigned"
+  where r.status = 'assigned'
+  and +r.job_name in (
+    select value
+    from json_each(?)
+  )
+) as h
+group by h.tenant;
+
+-- placement: assign
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + ?, ?, ?, {now}
+from "durably_runs" as r
+where r.id = ?
+and (r.status || '') in ('pending', 'orphaned')
+and r.version = ?
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+)
+and (r.concurrency_key is null
+  or (r.concurrency_slot is not null
+    or (
+      select count(*)
+      from "durably_runs" as a
+      where a.concurrency_slot is not null
+      and a.tenant = "r"."tenant"
+      and a.concurrency_key = "r"."concurrency_key"
+      and a.concurrency_slot < "r"."concurrency_limit"
+    ) < r.concurrency_limit
+  )
+);
+
+update "durably_runs" as r
+set "status" = 'assigned', "version" = r.version + 1, "assignments" = r.assignments + 1, "assigned_worker_id" = "t"."workerId", "assigned_at" = {now}, "leader_epoch" = ?, "waiting_for" = null, "updated_at" = {now}, "last_event_sequence" = r.last_event_sequence + "t"."eventCount"
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.runId') as "runId", json_extract(value, '$.version') as "version", json_extract(value, '$.workerId') as "workerId", json_extract(value, '$.eventCount') as "eventCount"
+  from json_each(?)
+) as t
+where r.id = "t"."runId"
+and (r.status || '') in ('pending', 'orphaned')
+and r.version = "t"."version"
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+)
+and (r.concurrency_key is null
+  or r.concurrency_slot is not null
+)
+returning id;
+
+update "durably_runs" as r
+set "status" = 'assigned', "version" = r.version + 1, "assignments" = r.assignments + 1, "assigned_worker_id" = ?, "assigned_at" = {now}, "leader_epoch" = ?, "waiting_for" = null, "updated_at" = {now}, "last_event_sequence" = r.last_event_sequence + ?, "concurrency_slot" = case when not exists (
+  select 1
+  from "durably_runs" as a
+  where a.concurrency_slot = 0
+  and a.tenant = r.tenant
+  and a.concurrency_key = r.concurrency_key
+) then 0 else (
+  select min(b.concurrency_slot) + 1
+  from "durably_runs" as b
+  where b.concurrency_slot is not null
+  and b.tenant = r.tenant
+  and b.concurrency_key = r.concurrency_key
+  and not exists (
+    select 1
+    from "durably_runs" as a
+    where a.concurrency_slot = b.concurrency_slot + 1
+    and a.tenant = r.tenant
+    and a.concurrency_key = r.concurrency_key
+  )
+) end
+where r.id = ?
+and (r.status || '') in ('pending', 'orphaned')
+and r.version = ?
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+)
+and (r.concurrency_key is null
+  or (r.concurrency_slot is not null
+    or (
+      select count(*)
+      from "durably_runs" as a
+      where a.concurrency_slot is not null
+      and a.tenant = "r"."tenant"
+      and a.concurrency_key = "r"."concurrency_key"
+      and a.concurrency_slot < "r"."concurrency_limit"
+    ) < r.concurrency_limit
+  )
+)
+and not (r.concurrency_key is null
+  or r.concurrency_slot is not null
+)
+returning id;
+
+-- placement: assigned
+select one.is_led, r.id, r.version, r.job_name, r.crash_count
+from (
+  select case when exists (
+    select 1
+    from "durably_leaders" as l
+    where l.name = 'leader'
+    and l.lead_until > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', -30000 / 1000.0))
+  ) then 1 else 0 end as is_led
+) as one
+left join (
+  select r.id, r.version, r.job_name, r.crash_count, r.priority, r.available_at
+  from "durably_runs" as r indexed by "durably_runs_assigned"
+  where r.status = 'assigned'
+  and r.assigned_worker_id = ?
+  order by r.priority desc, r.available_at, r.id
+  limit ?
+) as r on 1 = 1
+order by r.priority desc, r.available_at, r.id;
+
+-- placement: start
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + ?, ?, ?, {now}
+from "durably_runs" as r
+where r.id in (
+  select t."runId"
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.runId') as "runId", json_extract(value, '$.version') as "version"
+    from json_each(?)
+  ) as t
+)
+and (r.status || '') = 'assigned'
+and r.assigned_worker_id = ?
+and r.version = (
+  select t.version
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.runId') as "runId", json_extract(value, '$.version') as "version"
+    from json_each(?)
+  ) as t
+  where t."runId" = r.id
+);
+
+update "durably_runs" as r
+set status = 'running', version = r.version + 1, lease_epoch = r.lease_epoch + 1, claim_token = ?, owner_id = ?, lease_until = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)), leader_epoch = r.leader_epoch, commit_no = 0, concurrency_slot = case when r.concurrency_key is not null then coalesce(r.concurrency_slot, null) end, waiting_for = null, deadline_at = case when r.deadline_at is null
+and r.timeout_ms is not null then strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', r.timeout_ms / 1000.0)) else r.deadline_at end, started_at = coalesce(r.started_at, {now}), heartbeat_at = {now}, updated_at = {now}, last_event_sequence = r.last_event_sequence + ?
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.runId') as "runId", json_extract(value, '$.version') as "version"
+  from json_each(?)
+) as t
+where r.id = t."runId"
+and (r.status || '') = 'assigned'
+and r.assigned_worker_id = ?
+and r.version = t.version
+returning *, (
+  select json_group_object("l"."name", "l"."value")
+  from "durably_run_labels" as l
+  where l.run_id = "id"
+) as labels;
+
+-- placement: decline
+-- as placement: start, 1
+
+update "durably_runs" as r
+set status = 'orphaned', version = r.version + 1, updated_at = {now}, concurrency_slot = case when r.hold_key_while_waiting = 1
+and r.started_at is not null then r.concurrency_slot end, last_event_sequence = r.last_event_sequence + ?
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.runId') as "runId", json_extract(value, '$.version') as "version"
+  from json_each(?)
+) as t
+where r.id = t."runId"
+and (r.status || '') = 'assigned'
+and r.assigned_worker_id = ?
+and r.version = t.version
+returning id;
+
+-- placement: orphan
+select r.id
+from "durably_runs" as r
+where r.status = 'assigned'
+and (r.assigned_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+  or (r.assigned_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+    and not exists (
+      select 1
+      from "durably_workers" as w
+      where w.worker_id = r.assigned_worker_id
+      and w.presence <> 'detached'
+      and w.alive_until > {now}
+    )
+  )
+)
+order by r.assigned_at, r.id
+limit ?;
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + ?, ?, ?, {now}
+from "durably_runs" as r
+where r.id in (
+  select value
+  from json_each(?)
+)
+and r.status = 'assigned'
+and (r.assigned_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+  or (r.assigned_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+    and not exists (
+      select 1
+      from "durably_workers" as w
+      where w.worker_id = r.assigned_worker_id
+      and w.presence <> 'detached'
+      and w.alive_until > {now}
+    )
+  )
+)
+and case when ? = 1 then not exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = 'leader'
+  and l.lead_until > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', -30000 / 1000.0))
+) else exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+) end;
+
+update "durably_runs" as r
+set status = 'orphaned', version = r.version + 1, updated_at = {now}, concurrency_slot = case when r.hold_key_while_waiting = 1
+and r.started_at is not null then r.concurrency_slot end, last_event_sequence = r.last_event_sequence + ?
+where r.id in (
+  select value
+  from json_each(?)
+)
+and r.status = 'assigned'
+and (r.assigned_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+  or (r.assigned_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+    and not exists (
+      select 1
+      from "durably_workers" as w
+      where w.worker_id = r.assigned_worker_id
+      and w.presence <> 'detached'
+      and w.alive_until > {now}
+    )
+  )
+)
+and case when ? = 1 then not exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = 'leader'
+  and l.lead_until > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', -30000 / 1000.0))
+) else exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+) end
+returning *, (
+  select json_group_object("l"."name", "l"."value")
+  from "durably_run_labels" as l
+  where l.run_id = "id"
+) as labels;
+
+-- placement: free
+update "durably_runs" as r
+set status = 'pending', version = r.version + 1, updated_at = {now}
+where r.id in (
+  select r.id
+  from "durably_runs" as r
+  where r.status = 'orphaned'
+  order by r.priority desc, r.available_at, r.id
+  limit ?
+)
+and r.status = 'orphaned'
+and not exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = 'leader'
+  and l.lead_until > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', -30000 / 1000.0))
+)
+returning id;
+
+-- placement: forgetWorkers
+delete from "durably_workers"
+where last_beat_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+and not (presence <> 'detached'
+  and alive_until > {now}
+)
+and not exists (
+  select 1
+  from "durably_runs" as r indexed by "durably_runs_running"
+  where r.status = 'running'
+  and r.owner_id = worker_id
+)
+and not exists (
+  select 1
+  from "durably_runs" as r indexed by "durably_runs_assigned"
+  where r.status = 'assigned'
+  and r.assigned_worker_id = worker_id
+)
+returning worker_id;

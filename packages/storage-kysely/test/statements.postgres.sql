@@ -2406,6 +2406,20 @@ select {columns of r: runs}, (
 from "durably_runs" as r
 where r.id = cast($1 as text);
 
+-- fork: by somebody
+-- as fork, 1
+
+-- as fork, 2
+
+-- as fork, 3
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), r.tenant, 'run', r.id, json_build_object('status', r.status, 'attempt', r.attempt, 'waitingFor', (r.waiting_for ->> 'kind'), 'cancelRequestedAt', to_char(r.cancel_requested_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')), json_build_object('run', cast($4 as text))
+from "durably_runs" as r
+where r.id = cast($5 as text);
+
+-- as fork, 4
+
 -- getRun
 -- as retry, 1
 
@@ -2846,6 +2860,14 @@ where tenant = cast($1 as text)
 order by tenant, name
 limit cast($2 as bigint);
 
+-- schedules: list, with labels
+select {columns of schedules}
+from "durably_schedules"
+where (definition #>> array['run', 'labels', cast(cast($1 as text) as text)]) = cast($2 as text)
+and paused_because is null
+and ended_at is not null
+order by tenant, name;
+
 -- schedules: due
 select to_char({now} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as now, (
   select to_char(min(s.due_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
@@ -2909,6 +2931,98 @@ delete from "durably_schedules"
 where tenant = cast($1 as text)
 and name = cast($2 as text)
 returning id;
+
+-- schedules: purge
+delete from "durably_schedules"
+where id = any(array(
+    select id
+    from "durably_schedules"
+    where ended_at <= ({now} + (- cast($1 as double precision)) * interval '1 millisecond')
+    and source is null
+    order by id
+    limit cast($2 as bigint)
+  )
+)
+returning id;
+
+-- schedules: create, by somebody
+-- as schedules: create, 1
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), s.tenant, 'schedule', s.name, null, json_build_object('jobName', s.job_name, 'definition', s.definition, 'overlap', s.overlap, 'pausedBecause', s.paused_because, 'version', s.version)
+from "durably_schedules" as s
+where s.id = $4;
+
+-- as schedules: create, 2
+
+-- schedules: change, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), s.tenant, 'schedule', s.name, json_build_object('jobName', s.job_name, 'definition', s.definition, 'overlap', s.overlap, 'pausedBecause', s.paused_because, 'version', s.version)
+from "durably_schedules" as s
+where tenant = cast($4 as text)
+and name = cast($5 as text)
+for update;
+
+update "durably_schedules"
+set "due_at" = case when paused_because is not null then null else due_at end, "version" = version + 1, "updated_at" = {now}
+where tenant = cast($1 as text)
+and name = cast($2 as text)
+returning {columns of schedules};
+
+update "durably_audit"
+set after = (
+  select json_build_object('jobName', s.job_name, 'definition', s.definition, 'overlap', s.overlap, 'pausedBecause', s.paused_because, 'version', s.version)
+  from "durably_schedules" as s
+  where tenant = cast($1 as text)
+  and name = cast($2 as text)
+)
+where id = $3;
+
+-- schedules: start by hand
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint, "cause" text)
+where exists (
+  select 1
+  from "durably_schedules" as s
+  where s.id = "t"."cause"
+)
+order by t.n
+on conflict
+do nothing
+returning id;
+
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), s.tenant, 'schedule', s.name, null, json_build_object('runs', cast(cast((
+        select json_agg(r.id)::text
+        from "durably_runs" as r
+        where r.id = any(array(
+            select value
+            from json_array_elements_text(cast(cast($4 as text) as json))
+          )
+        )
+      ) as text
+    ) as json
+  )
+)
+from "durably_schedules" as s
+where s.id = $5
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = any(array(
+      select value
+      from json_array_elements_text(cast(cast($6 as text) as json))
+    )
+  )
+);
+
+-- schedules: remove, by somebody
+-- as schedules: change, by somebody, 1
+
+-- as schedules: remove, 1
+
+-- as schedules: change, by somebody, 3
 
 -- inbox: publish
 insert into "durably_inbox" ("id", "tenant", "type", "payload", "dedupe_key", "available_at", "created_at")
@@ -3051,6 +3165,32 @@ where 1 = 1
 and processed_at is not null
 returning id;
 
+-- inbox: replay, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), cast($4 as text), 'messages', '', null, json_build_object('messages', count(*), 'of', cast(cast($5 as text) as json))
+from (
+  select 1
+  from "durably_inbox"
+  where 1 = 1
+  and type = any(array(
+      select json_array_elements_text(cast(cast(cast($6 as text) as text) as json))
+    )
+  )
+  and processed_at is not null
+  for update
+) as m
+having count(*) > 0;
+
+update "durably_inbox"
+set processed_at = null, wanted = 0, round = round + 1
+where 1 = 1
+and type = any(array(
+    select json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
+  )
+)
+and processed_at is not null
+returning id;
+
 -- inbox: purge
 delete from "durably_inbox"
 where id = any(array(
@@ -3069,3 +3209,540 @@ set lead_until = {now}
 where l.name = cast($1 as text)
 and l.worker_id = cast($2 as text)
 and l.epoch = cast($3 as bigint);
+
+-- placement: beat
+insert into "durably_workers" ("worker_id", "presence", "capacity", "placed_jobs", "labels", "code_version", "first_beat_at", "last_beat_at", "alive_until")
+values (cast($1 as text), cast($2 as text), cast($3 as bigint), cast(cast(cast($4 as text) as text) as json), cast(cast(cast($5 as text) as text) as json), cast($6 as text), {now}, {now}, ({now} + cast($7 as double precision) * interval '1 millisecond'))
+on conflict (worker_id)
+do update
+set "presence" = "excluded"."presence", "capacity" = "excluded"."capacity", "placed_jobs" = "excluded"."placed_jobs", "labels" = "excluded"."labels", "code_version" = "excluded"."code_version", "last_beat_at" = "excluded"."last_beat_at", "alive_until" = "excluded"."alive_until";
+
+-- placement: noteJobs
+insert into "durably_jobs" (name, version, code_version, options, last_seen_at)
+select "t"."name", "t"."jobVersion", cast($1 as text), cast(cast("t"."options" as text) as json), {now}
+from json_to_recordset(cast(cast(cast($2 as text) as text) as json)) as t (n integer, "name" text, "jobVersion" text, "options" text)
+where true
+on conflict (name, version, code_version)
+do update
+set options = excluded.options, last_seen_at = excluded.last_seen_at;
+
+-- placement: getWorkers
+select {columns of w: workers}, case when (presence <> 'detached'
+  and alive_until > {now}
+) then 1 else 0 end as is_alive, (
+  select count(*)
+  from "durably_runs" as r
+  where r.status = 'running'
+  and r.owner_id = worker_id
+) as running, (
+  select count(*)
+  from "durably_runs" as r
+  where (r.status || '') = 'assigned'
+  and r.assigned_worker_id = worker_id
+) as assigned, case when exists (
+  select 1 as held
+  where (
+    select max(r.crash_count)
+    from "durably_runs" as r
+    where r.status = 'running'
+    and r.owner_id = worker_id
+  ) >= 2
+  or (
+    select max(r.crash_count)
+    from "durably_runs" as r
+    where (r.status || '') = 'assigned'
+    and r.assigned_worker_id = worker_id
+  ) >= 2
+) then 1 else 0 end as holds_suspect
+from "durably_workers" as w
+order by w.worker_id;
+
+-- placement: getJobs
+select {columns of jobs}
+from "durably_jobs"
+order by name, version, code_version;
+
+-- placement: waiting
+with recursive walk (job_name, tenant, nth) as (
+  select t."jobName", (
+    select r.tenant
+    from "durably_runs" as r
+    where (r.status || '') = 'pending'
+    and r.tenant <> ''
+    and r.job_name = t."jobName"
+    and r.tenant > t.tenant
+    order by r.tenant
+    limit 1
+  ), 1
+  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "jobName" text, "tenant" text)
+  union all
+  select w.job_name, (
+    select r.tenant
+    from "durably_runs" as r
+    where (r.status || '') = 'pending'
+    and r.tenant <> ''
+    and r.job_name = w.job_name
+    and r.tenant > w.tenant
+    order by r.tenant
+    limit 1
+  ), w.nth + 1
+  from walk as w
+  where w.tenant is not null
+  and w.nth <= cast($2 as bigint)
+)
+select job_name, tenant, nth
+from walk
+where tenant is not null
+order by job_name, nth;
+
+with found as (
+  select h.id
+  from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "jobName" text, "tenant" text)
+  cross join lateral (
+    select r.id
+    from "durably_runs" as r
+    where (r.status || '') = 'pending'
+    and r.tenant <> ''
+    and r.job_name = t."jobName"
+    and r.tenant = t.tenant
+    and r.available_at <= {now}
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and r.job_name <> all(array(
+        select q.job_name
+        from "durably_paused_jobs" as q
+      )
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit cast($2 as bigint)
+  ) as h
+  union all
+  select *
+  from (
+    select r.id
+    from "durably_runs" as r
+    where (r.status || '') = 'pending'
+    and r.tenant = ''
+    and r.concurrency_key is null
+    and r.job_name = any(array(
+        select json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
+      )
+    )
+    and r.available_at <= {now}
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and r.job_name <> all(array(
+        select q.job_name
+        from "durably_paused_jobs" as q
+      )
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit cast($4 as bigint)
+  ) as front
+  union all
+  select *
+  from (
+    select r.id
+    from "durably_runs" as r
+    where (r.status || '') = 'pending'
+    and r.tenant = ''
+    and r.concurrency_key is not null
+    and r.job_name = any(array(
+        select json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+      )
+    )
+    and r.available_at <= {now}
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and r.job_name <> all(array(
+        select q.job_name
+        from "durably_paused_jobs" as q
+      )
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit cast($6 as bigint)
+  ) as front
+  union all
+  select *
+  from (
+    select r.id
+    from "durably_runs" as r
+    where r.status = 'orphaned'
+    and r.job_name = any(array(
+        select json_array_elements_text(cast(cast(cast($7 as text) as text) as json))
+      )
+    )
+    and r.available_at <= {now}
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and r.job_name <> all(array(
+        select q.job_name
+        from "durably_paused_jobs" as q
+      )
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit cast($8 as bigint)
+  ) as lost
+)
+select r.id, r.version, r.job_name, r.tenant, r.priority, to_char(r.available_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as available_at, r.crash_count, r.concurrency_key, r.concurrency_slot, r.concurrency_limit - (
+  select count(*)
+  from "durably_runs" as a
+  where a.concurrency_slot is not null
+  and a.tenant = "r"."tenant"
+  and a.concurrency_key = "r"."concurrency_key"
+  and a.concurrency_slot < "r"."concurrency_limit"
+) as room
+from found
+join "durably_runs" as r on r.id = found.id
+order by r.priority desc, r.available_at, r.id;
+
+select h.tenant, count(*) as held
+from (
+  select r.tenant
+  from "durably_runs" as r
+  where r.status = 'running'
+  and r.job_name = any(array(
+      select json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
+    )
+  )
+  union all
+  select r.tenant
+  from "durably_runs" as r
+  where (r.status || '') = 'assigned'
+  and r.job_name = any(array(
+      select json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+    )
+  )
+) as h
+group by h.tenant;
+
+-- placement: assign
+-- as recover, 2
+
+-- as schedules: fire, 1
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + cast($1 as bigint), cast($2 as text), cast(cast($3 as text) as json), {now}
+from "durably_runs" as r
+where r.id = cast($4 as text)
+and (r.status || '') in ('pending', 'orphaned')
+and r.version = cast($5 as bigint)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($6 as text)
+  and l.worker_id = cast($7 as text)
+  and l.epoch = cast($8 as bigint)
+)
+and (r.concurrency_key is null
+  or (r.concurrency_slot is not null
+    or (
+      select count(*)
+      from "durably_runs" as a
+      where a.concurrency_slot is not null
+      and a.tenant = "r"."tenant"
+      and a.concurrency_key = "r"."concurrency_key"
+      and a.concurrency_slot < "r"."concurrency_limit"
+    ) < r.concurrency_limit
+  )
+);
+
+update "durably_runs" as r
+set "status" = 'assigned', "version" = r.version + 1, "assignments" = r.assignments + 1, "assigned_worker_id" = "t"."workerId", "assigned_at" = {now}, "leader_epoch" = cast($1 as bigint), "waiting_for" = null, "updated_at" = {now}, "last_event_sequence" = r.last_event_sequence + "t"."eventCount"
+from json_to_recordset(cast(cast(cast($2 as text) as text) as json)) as t (n integer, "runId" text, "version" bigint, "workerId" text, "eventCount" bigint)
+where r.id = "t"."runId"
+and (r.status || '') in ('pending', 'orphaned')
+and r.version = "t"."version"
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($3 as text)
+  and l.worker_id = cast($4 as text)
+  and l.epoch = cast($5 as bigint)
+)
+and (r.concurrency_key is null
+  or r.concurrency_slot is not null
+)
+returning id;
+
+update "durably_runs" as r
+set "status" = 'assigned', "version" = r.version + 1, "assignments" = r.assignments + 1, "assigned_worker_id" = cast($1 as text), "assigned_at" = {now}, "leader_epoch" = cast($2 as bigint), "waiting_for" = null, "updated_at" = {now}, "last_event_sequence" = r.last_event_sequence + cast($3 as bigint), "concurrency_slot" = case when not exists (
+  select 1
+  from "durably_runs" as a
+  where a.concurrency_slot = 0
+  and a.tenant = r.tenant
+  and a.concurrency_key = r.concurrency_key
+) then 0 else (
+  select min(b.concurrency_slot) + 1
+  from "durably_runs" as b
+  where b.concurrency_slot is not null
+  and b.tenant = r.tenant
+  and b.concurrency_key = r.concurrency_key
+  and not exists (
+    select 1
+    from "durably_runs" as a
+    where a.concurrency_slot = b.concurrency_slot + 1
+    and a.tenant = r.tenant
+    and a.concurrency_key = r.concurrency_key
+  )
+) end
+where r.id = cast($4 as text)
+and (r.status || '') in ('pending', 'orphaned')
+and r.version = cast($5 as bigint)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($6 as text)
+  and l.worker_id = cast($7 as text)
+  and l.epoch = cast($8 as bigint)
+)
+and (r.concurrency_key is null
+  or (r.concurrency_slot is not null
+    or (
+      select count(*)
+      from "durably_runs" as a
+      where a.concurrency_slot is not null
+      and a.tenant = "r"."tenant"
+      and a.concurrency_key = "r"."concurrency_key"
+      and a.concurrency_slot < "r"."concurrency_limit"
+    ) < r.concurrency_limit
+  )
+)
+and not (r.concurrency_key is null
+  or r.concurrency_slot is not null
+)
+and pg_try_advisory_xact_lock(hashtext('durably_slots'), hashtext(r.tenant || '/' || r.concurrency_key))
+returning id;
+
+-- placement: assigned
+select one.is_led, r.id, r.version, r.job_name, r.crash_count
+from (
+  select case when exists (
+    select 1
+    from "durably_leaders" as l
+    where l.name = 'leader'
+    and l.lead_until > ({now} + -30000 * interval '1 millisecond')
+  ) then 1 else 0 end as is_led
+) as one
+left join (
+  select r.id, r.version, r.job_name, r.crash_count, r.priority, r.available_at
+  from "durably_runs" as r
+  where (r.status || '') = 'assigned'
+  and r.assigned_worker_id = cast($1 as text)
+  order by r.priority desc, r.available_at, r.id
+  limit cast($2 as bigint)
+) as r on 1 = 1
+order by r.priority desc, r.available_at, r.id;
+
+-- placement: start
+-- as recover, 2
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + cast($1 as bigint), cast($2 as text), cast(cast($3 as text) as json), {now}
+from "durably_runs" as r
+where r.id in (
+  select t."runId"
+  from json_to_recordset(cast(cast(cast($4 as text) as text) as json)) as t (n integer, "runId" text, "version" bigint)
+)
+and (r.status || '') = 'assigned'
+and r.assigned_worker_id = cast($5 as text)
+and r.version = (
+  select t.version
+  from json_to_recordset(cast(cast(cast($6 as text) as text) as json)) as t (n integer, "runId" text, "version" bigint)
+  where t."runId" = r.id
+);
+
+update "durably_runs" as r
+set status = 'running', version = r.version + 1, lease_epoch = r.lease_epoch + 1, claim_token = cast($1 as text), owner_id = cast($2 as text), lease_until = ({now} + cast($3 as double precision) * interval '1 millisecond'), leader_epoch = r.leader_epoch, commit_no = 0, concurrency_slot = case when r.concurrency_key is not null then coalesce(r.concurrency_slot, null) end, waiting_for = null, deadline_at = case when r.deadline_at is null
+and r.timeout_ms is not null then ({now} + r.timeout_ms * interval '1 millisecond') else r.deadline_at end, started_at = coalesce(r.started_at, {now}), heartbeat_at = {now}, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($4 as bigint)
+from json_to_recordset(cast(cast(cast($5 as text) as text) as json)) as t (n integer, "runId" text, "version" bigint)
+where r.id = t."runId"
+and (r.status || '') = 'assigned'
+and r.assigned_worker_id = cast($6 as text)
+and r.version = t.version
+returning {columns of r: runs}, (
+  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+  from "durably_run_labels" as l
+  where l.run_id = "r"."id"
+) as labels;
+
+-- placement: decline
+-- as recover, 2
+
+-- as placement: start, 2
+
+update "durably_runs" as r
+set status = 'orphaned', version = r.version + 1, updated_at = {now}, concurrency_slot = case when r.hold_key_while_waiting = 1
+and r.started_at is not null then r.concurrency_slot end, last_event_sequence = r.last_event_sequence + cast($1 as bigint)
+from json_to_recordset(cast(cast(cast($2 as text) as text) as json)) as t (n integer, "runId" text, "version" bigint)
+where r.id = t."runId"
+and (r.status || '') = 'assigned'
+and r.assigned_worker_id = cast($3 as text)
+and r.version = t.version
+returning id;
+
+-- placement: orphan
+select r.id
+from "durably_runs" as r
+where (r.status || '') = 'assigned'
+and (r.assigned_at <= ({now} + (- cast($1 as double precision)) * interval '1 millisecond')
+  or (r.assigned_at <= ({now} + (- cast($2 as double precision)) * interval '1 millisecond')
+    and not exists (
+      select 1
+      from "durably_workers" as w
+      where w.worker_id = r.assigned_worker_id
+      and w.presence <> 'detached'
+      and w.alive_until > {now}
+    )
+  )
+)
+order by r.assigned_at, r.id
+limit cast($3 as bigint);
+
+-- as recover, 2
+
+-- as schedules: fire, 1
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + cast($1 as bigint), cast($2 as text), cast(cast($3 as text) as json), {now}
+from "durably_runs" as r
+where r.id in (
+  select value
+  from json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
+)
+and (r.status || '') = 'assigned'
+and (r.assigned_at <= ({now} + (- cast($5 as double precision)) * interval '1 millisecond')
+  or (r.assigned_at <= ({now} + (- cast($6 as double precision)) * interval '1 millisecond')
+    and not exists (
+      select 1
+      from "durably_workers" as w
+      where w.worker_id = r.assigned_worker_id
+      and w.presence <> 'detached'
+      and w.alive_until > {now}
+    )
+  )
+)
+and case when cast($7 as bigint) = 1 then not exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = 'leader'
+  and l.lead_until > ({now} + -30000 * interval '1 millisecond')
+) else exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($8 as text)
+  and l.worker_id = cast($9 as text)
+  and l.epoch = cast($10 as bigint)
+) end;
+
+update "durably_runs" as r
+set status = 'orphaned', version = r.version + 1, updated_at = {now}, concurrency_slot = case when r.hold_key_while_waiting = 1
+and r.started_at is not null then r.concurrency_slot end, last_event_sequence = r.last_event_sequence + cast($1 as bigint)
+where r.id in (
+  select value
+  from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+)
+and (r.status || '') = 'assigned'
+and (r.assigned_at <= ({now} + (- cast($3 as double precision)) * interval '1 millisecond')
+  or (r.assigned_at <= ({now} + (- cast($4 as double precision)) * interval '1 millisecond')
+    and not exists (
+      select 1
+      from "durably_workers" as w
+      where w.worker_id = r.assigned_worker_id
+      and w.presence <> 'detached'
+      and w.alive_until > {now}
+    )
+  )
+)
+and case when cast($5 as bigint) = 1 then not exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = 'leader'
+  and l.lead_until > ({now} + -30000 * interval '1 millisecond')
+) else exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($6 as text)
+  and l.worker_id = cast($7 as text)
+  and l.epoch = cast($8 as bigint)
+) end
+returning {columns of runs}, (
+  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+  from "durably_run_labels" as l
+  where l.run_id = "id"
+) as labels;
+
+-- placement: free
+update "durably_runs" as r
+set status = 'pending', version = r.version + 1, updated_at = {now}
+where r.id in (
+  select r.id
+  from "durably_runs" as r
+  where r.status = 'orphaned'
+  order by r.priority desc, r.available_at, r.id
+  limit cast($1 as bigint)
+)
+and r.status = 'orphaned'
+and not exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = 'leader'
+  and l.lead_until > ({now} + -30000 * interval '1 millisecond')
+)
+returning id;
+
+-- placement: forgetWorkers
+delete from "durably_workers"
+where last_beat_at <= ({now} + (- cast($1 as double precision)) * interval '1 millisecond')
+and not (presence <> 'detached'
+  and alive_until > {now}
+)
+and not exists (
+  select 1
+  from "durably_runs" as r
+  where r.status = 'running'
+  and r.owner_id = worker_id
+)
+and not exists (
+  select 1
+  from "durably_runs" as r
+  where (r.status || '') = 'assigned'
+  and r.assigned_worker_id = worker_id
+)
+returning worker_id;

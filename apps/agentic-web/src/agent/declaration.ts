@@ -24,6 +24,9 @@ export const decisionSchema = z.discriminatedUnion('decision', [
   z.strictObject({ decision: z.literal('refuse'), reason: z.string().optional() }),
 ])
 
+/** Which session a run is of. */
+export const SESSION_LABEL = 'session'
+
 /** Runs of one session never overlap: they share this, and keep it while they wait. */
 export function sessionKey(sessionId: string): string {
   return `session:${sessionId}`

@@ -19,6 +19,7 @@ import { runRoutes, RUNS_PATH } from './runs'
 import type { AppContext, AppEnv, Services } from './services'
 import { sessionRoutes } from './sessions'
 import { listTools, settingsRoutes } from './settings'
+import { traceRequests } from './trace-requests'
 
 const MOST_BODY_BYTES = 512 * 1024
 
@@ -58,8 +59,8 @@ export function createApp(services: Services): Hono<AppEnv> {
     .notFound(() => toResponse(notFound('address')))
     .get('/healthz', (context) => context.json({ ok: true }))
     .get('/readyz', (context) => answerReadiness(services, context))
-    .use('/api/*', noStore, refuseForeignOrigin(services), limitBody)
-    .use('/auth/*', noStore)
+    .use('/api/*', traceRequests, noStore, refuseForeignOrigin(services), limitBody)
+    .use('/auth/*', traceRequests, noStore)
     .route('/', publicRoutes(services))
     .use('/api/*', requireUser(services))
     .route('/api', userRoutes(services))

@@ -1,8 +1,9 @@
-import type { Run, Step } from '@coji/durably'
+import type { Step } from '@coji/durably'
 import { signLink } from '@coji/durably-server'
 import { Hono } from 'hono'
+import { sql } from 'kysely'
 import { z } from 'zod'
-import { AGENT_JOB, type AgentInput } from '../agent/declaration'
+import { AGENT_JOB, type AgentInput, SESSION_LABEL } from '../agent/declaration'
 import type { Turn } from '../agent/turn'
 import { type Approval, decisionBodySchema } from '../contract'
 import { readStepName } from '../step-names'
@@ -23,32 +24,42 @@ export function approvalRoutes(services: Services): Hono<AppEnv> {
     .post('/:runId/:name/link', async (context) => context.json(await linkTo(services, context)))
 }
 
-async function listApprovals(services: Services, context: AppContext): Promise<Approval[]> {
-  const runs = await mine(services, context).getRuns({ jobName: AGENT_JOB, waitsFor: 'signal' })
-  const sessions = await services.db
-    .selectFrom('sessions')
-    .where('user_id', '=', context.var.user.id)
-    .where('session_id', 'in', ['', ...runs.map(({ payload }) => (payload as AgentInput).session_id)])
-    .select(['session_id', 'title'])
+/** All of it in one statement, however many runs wait. */
+async function listApprovals({ db }: Services, { var: { user } }: AppContext): Promise<Approval[]> {
+  const rows = await db
+    .selectFrom('durably_runs as run')
+    .innerJoin('durably_run_labels as label', (join) =>
+      join.onRef('label.run_id', '=', 'run.id').on('label.name', '=', SESSION_LABEL),
+    )
+    .innerJoin('sessions', (join) => join.onRef('session_id', '=', 'label.value').onRef('user_id', '=', 'run.tenant'))
+    .innerJoin('durably_steps as step', 'step.run_id', 'run.id')
+    .where('run.tenant', '=', user.id)
+    .where('run.job_name', '=', AGENT_JOB)
+    .where('run.status', '=', 'pending')
+    .where(sql<boolean>`run.waiting_for ->> 'kind' = 'steps'`)
+    .where('step.kind', 'in', ['stream', 'signal'])
+    .orderBy('run.created_at', 'desc')
+    .orderBy('run.id', 'desc')
+    .orderBy('step.index')
+    .select(['run.id as run_id', 'session_id', 'title as session_title', 'step.name', 'step.status'])
+    .select([sql<unknown>`step.output`.as('output'), sql<Date>`step.started_at`.as('startedAt')])
     .execute()
-  const titles = new Map(sessions.map(({ session_id, title }) => [session_id, title]))
-  const found = await Promise.all(
-    runs.map(async (run) => {
-      const steps = await mine(services, context).getSteps(run.id)
-      const title = titles.get((run.payload as AgentInput).session_id) ?? ''
-      return steps.flatMap((step) => approvalOf(run, { steps, step, title }))
-    }),
-  )
-  return found.flat()
+  const steps = new Map<string, (typeof rows)[number][]>(rows.map(({ run_id }) => [run_id, []]))
+  for (const row of rows) steps.get(row.run_id)?.push(row)
+  return rows.flatMap(({ startedAt, ...row }) => {
+    return approvalOf(row, { steps: steps.get(row.run_id) ?? [], step: { ...row, startedAt: startedAt.toISOString() } })
+  })
 }
+
+type Asking = Pick<Approval, 'run_id' | 'session_id' | 'session_title'>
+type Told = Pick<Step, 'name' | 'status' | 'output'>
 
 interface Waiting {
-  readonly steps: readonly Step[]
-  readonly step: Step
-  readonly title: string
+  readonly steps: readonly Told[]
+  readonly step: Told & Pick<Step, 'startedAt'>
 }
 
-function approvalOf(run: Run, { steps, step, title }: Waiting): Approval[] {
+function approvalOf({ run_id, session_id, session_title }: Asking, { steps, step }: Waiting): Approval[] {
   const about = readStepName(step.name)
   if (step.status !== 'waiting' || about?.kind !== 'ask') return []
   const { call, name, why } = about
@@ -58,10 +69,7 @@ function approvalOf(run: Run, { steps, step, title }: Waiting): Approval[] {
   if (called === undefined) return []
   return [
     {
-      run_id: run.id,
-      session_id: (run.payload as AgentInput).session_id,
-      session_title: title,
-      ...{ name, why, call },
+      ...{ run_id, session_id, session_title, name, why, call },
       tool: called.tool,
       arguments: argumentsNow(steps, called),
       since: step.startedAt,
@@ -74,7 +82,7 @@ function callsIn(output: unknown): Turn['toolCalls'] {
 }
 
 /** Those that somebody has edited already, else those of the model. */
-function argumentsNow(steps: readonly Step[], called: Turn['toolCalls'][number]): unknown {
+function argumentsNow(steps: readonly Told[], called: Turn['toolCalls'][number]): unknown {
   const edited = steps.flatMap(({ name, status, output }) => {
     const about = readStepName(name)
     if (status !== 'completed' || about?.kind !== 'ask' || about.call !== called.call) return []
@@ -91,7 +99,8 @@ async function requireWaiting(services: Services, context: AppContext) {
   const name = context.req.param('name')
   const step = steps.find((each) => each.name === name && readStepName(each.name)?.kind === 'ask')
   if (step === undefined) throw notFound('approval')
-  const [approval] = approvalOf(run, { steps, step, title: '' })
+  const { session_id } = run.payload as AgentInput
+  const [approval] = approvalOf({ run_id: run.id, session_id, session_title: '' }, { steps, step })
   if (approval === undefined || run.cancelRequestedAt !== null || run.finishedAt !== null) {
     throw new RequestError('CONFLICT', 'This was decided before, or its run has ended.')
   }

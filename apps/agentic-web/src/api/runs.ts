@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { Hono } from 'hono'
-import { AGENT_JOB, type AgentInput, sessionKey } from '../agent/declaration'
+import { AGENT_JOB, type AgentInput, SESSION_LABEL, sessionKey } from '../agent/declaration'
 import { keepMessage } from '../agent/conversation'
 import { runBodySchema } from '../contract'
 import { viewRun } from '../run-view'
@@ -69,7 +69,7 @@ export async function startRun(services: Services, context: AppContext, wanted: 
       tenant: user_id,
       concurrencyKey: sessionKey(session_id),
       holdKeyWhileWaiting: true,
-      labels: { session: session_id },
+      labels: { [SESSION_LABEL]: session_id },
       idempotencyKey: `${session_id}:${key ?? randomUUID()}`,
       transaction: trx,
     })

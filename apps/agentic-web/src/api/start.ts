@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { ApiConfig } from '../config'
 import { openDatabase } from '../database/open'
 import { type Log, logRuns } from '../log'
+import { startTelemetry } from '../telemetry/telemetry'
 import { createApp, createServices } from './app'
 import { InHand } from './in-hand'
 
@@ -16,7 +17,9 @@ export interface RunningApi {
 const LAST_WORDS_MS = 500
 
 export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi> {
+  const telemetry = await startTelemetry(config, { service: 'api', log })
   const database = await openDatabase(config)
+  if (telemetry !== null) database.durably.use(telemetry.plugin)
   logRuns(database.durably, log)
   const services = await createServices(database, config, log)
   const inHand = new InHand()
@@ -31,6 +34,7 @@ export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi>
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       await inHand.drain()
       await database.close()
+      await telemetry?.stop()
       // What was to be said has been said; who keeps its connection for later has nothing to expect of it.
       const timer = setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), LAST_WORDS_MS)
       await closed

@@ -1,5 +1,5 @@
 import { isEnded } from '@coji/durably'
-import { AGENT_JOB } from '../agent/declaration'
+import { AGENT_JOB, SESSION_LABEL } from '../agent/declaration'
 import type { Database } from '../database/open'
 
 export interface Whose {
@@ -11,7 +11,7 @@ type Opened = Pick<Database, 'db' | 'durably'>
 
 /** The runs of a session, newest first. */
 export function runsOf({ durably }: Pick<Opened, 'durably'>, { userId, sessionId }: Whose) {
-  return durably.scoped({ tenant: userId }).getRuns({ jobName: AGENT_JOB, labels: { session: sessionId } })
+  return durably.scoped({ tenant: userId }).getRuns({ jobName: AGENT_JOB, labels: { [SESSION_LABEL]: sessionId } })
 }
 
 /** What is going on in it is cancelled; what was said, files and runs go with it. */

@@ -9,6 +9,7 @@ import type { WorkerConfig } from '../config'
 import { openDatabase } from '../database/open'
 import { type Log, logRuns } from '../log'
 import { createSandboxTools } from '../sandbox'
+import { startTelemetry } from '../telemetry/telemetry'
 import { plainTools } from '../tools'
 import type { AnyTool } from '../tools/tool'
 import { lookAfter } from './housekeeping'
@@ -30,9 +31,11 @@ export interface WorkerParts {
 export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerParts = {}): Promise<RunningWorker> {
   const { concurrency, workerId, leaseMs } = config
   const tools = [...plainTools(config), ...(await sandboxTools(config)), ...(parts.tools ?? [])]
+  const telemetry = await startTelemetry(config, { service: 'worker', log })
   const heartbeatInterval = Math.floor(leaseMs / BEATS_PER_LEASE)
   const database = await openDatabase(config, { concurrency, workerId, staleThreshold: leaseMs, heartbeatInterval })
   const { durably, db } = database
+  if (telemetry !== null) durably.use(telemetry.plugin)
   const models = { demo: createDemoModel({ wordMs: config.demoWordMs }), openAiCompatible: createOpenAiModel(config) }
   const modelOf = parts.modelOf ?? createModelChoice(database, models, config)
   durably.register({ agent: defineAgent({ db, tools, modelOf }) })
@@ -50,6 +53,7 @@ export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerP
       await durably.stop({ timeout: config.drainMs })
       endHealth?.()
       await database.close()
+      await telemetry?.stop()
     },
   }
 }

@@ -6,13 +6,22 @@ import { formatMoment } from '../format'
 import { useNotices } from '../parts/notices'
 import { Card } from './settings-page'
 
+/** Who comes back from the provider is told so, once: it is no part of the address. */
+function tellHowItWent(tell: ReturnType<typeof useNotices>['tell']): void {
+  const parameters = new URLSearchParams(location.search)
+  const code = parameters.get('oauth_error')
+  if (code !== null) tell(`The account was not connected (${code.slice(0, 60)}).`, 'bad')
+  else if (parameters.has('connected')) tell('The account is connected.')
+  else return
+  history.replaceState(history.state, '', location.pathname)
+}
+
 /** The account at the model provider, connected by OAuth. Nothing is shown where that is not set up. */
 export function ConnectionCard() {
   const { tell } = useNotices()
   const [connection, setConnection] = useState<Connection | null>(null)
   useEffect(() => {
-    const code = new URLSearchParams(location.search).get('oauth_error')
-    if (code !== null) tell(`The account was not connected (${code.slice(0, 60)}).`, 'bad')
+    tellHowItWent(tell)
     agentApi.connection().then(setConnection, () => {})
   }, [tell])
   if (connection === null || !connection.isAvailable) return null

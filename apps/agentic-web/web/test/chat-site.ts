@@ -4,21 +4,26 @@ import { chromiumOptions } from '../../../../test/chromium'
 import { PATIENCE_MS } from '../../../../test/pace'
 import type { RunningApi } from '../../src/api/start'
 import { deploy } from '../../test/deployment'
+import { CLIENT, startIssuer } from '../../test/issuer'
 import { startBalancer } from './balancer'
 import { buildPage } from './built-page'
 
 export type ChatSite = Awaited<ReturnType<typeof openSite>>
 
-/** Everything but the browser's tabs: two apis behind a balancer, a worker, the built page. */
+/** Everything but the browser's tabs: two apis behind a balancer, a worker, the built page, a provider of accounts. */
 export async function openSite() {
   const [folder, browser] = await Promise.all([buildPage(), chromium.launch(chromiumOptions())])
   const balancer = await startBalancer(folder)
+  const issuer = await startIssuer({ redirectUris: [`${balancer.url}/auth/callback`] })
   // Words take a moment, so that an answer can be caught in the middle.
   const deployment = await deploy({
     PUBLIC_URL: balancer.url,
     DEMO_WORD_MS: '4',
     DRAIN_MS: '0',
     MODEL_HOSTS: 'localhost,api.openai.com',
+    OPENAI_OAUTH_ISSUER: issuer.url,
+    OPENAI_OAUTH_CLIENT_ID: CLIENT.id,
+    OPENAI_OAUTH_CLIENT_SECRET: CLIENT.secret,
   })
   const apis: RunningApi[] = []
   const startApis = async () => {
@@ -33,6 +38,7 @@ export async function openSite() {
   let worker = await deployment.startWorker()
   return {
     url: balancer.url,
+    issuer,
     startApis,
     stopApis,
     /** One goes away in the middle of what it does, and another one comes. */
@@ -40,12 +46,13 @@ export async function openSite() {
       await worker.stop()
       worker = await deployment.startWorker()
     },
-    withTabs: (use: (tabs: Tabs) => Promise<void>, options: BrowserContextOptions = {}) =>
+    withTabs: (use: (tabs: Tabs) => Promise<void>, options?: BrowserContextOptions) =>
       withTabs({ browser, url: balancer.url }, use, options),
     async close() {
       await browser.close()
       await deployment.end()
       await balancer.close()
+      await issuer.end()
     },
   }
 }
@@ -66,10 +73,10 @@ interface Opened {
 const REFUSED = /^Failed to load resource: (?:the server responded with a status of (?:4|50[234])|net::ERR_)/
 
 /** A browser of nobody yet. Demands that the console stays empty. */
-async function withTabs(
+export async function withTabs(
   { browser, url }: Opened,
   use: (tabs: Tabs) => Promise<void>,
-  options: BrowserContextOptions,
+  options: BrowserContextOptions = {},
 ): Promise<void> {
   const context = await browser.newContext(options)
   context.setDefaultTimeout(PATIENCE_MS)

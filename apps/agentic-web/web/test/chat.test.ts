@@ -42,12 +42,12 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
     site.withTabs(async ({ open }) => {
       const page = await open(start)
       await signIn(page)
-      await say(page, 'write 300 words')
+      await say(page, 'write 150 words')
       await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await page.reload()
       // What is shown first is no less than what was there.
       expect((await textOf(answer(page))).startsWith(words(20))).toBe(true)
-      await expect.poll(() => textOf(answer(page))).toBe(words(300))
+      await expect.poll(() => textOf(answer(page))).toBe(words(150))
       await button(page, 'Stop').waitFor({ state: 'detached' })
     }))
 
@@ -55,13 +55,13 @@ describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (cont
     site.withTabs(async ({ open, complaints }) => {
       const page = await open(start)
       await signIn(page)
-      await say(page, 'write 600 words')
+      await say(page, 'write 200 words')
       await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await page.evaluate(watchShrinking)
       await site.stopApis()
       expect((await textOf(answer(page))).startsWith(words(20))).toBe(true)
       await site.startApis()
-      await expect.poll(() => textOf(answer(page))).toBe(words(600))
+      await expect.poll(() => textOf(answer(page))).toBe(words(200))
       expect(await page.evaluate(() => Reflect.get(window, 'shrunk'))).toBe(false)
       // What was being answered when its server went away.
       expect(complaints.splice(0).filter((text) => !text.includes('status of 500'))).toEqual([])
@@ -134,13 +134,13 @@ describe('the page', () => {
     site.withTabs(async ({ open }) => {
       const page = await open()
       await signIn(page)
-      await say(page, 'write 400 words')
+      await say(page, 'write 200 words')
       await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
       await site.changeWorker()
       await page.getByText('the model was asked again').waitFor()
-      await expect.poll(() => textOf(answer(page))).toBe(words(400))
+      await expect.poll(() => textOf(answer(page))).toBe(words(200))
       await page.reload()
-      await expect.poll(() => textOf(answer(page))).toBe(words(400))
+      await expect.poll(() => textOf(answer(page))).toBe(words(200))
     }))
 
   it('shows what a model wrote as text: it fetches nothing, runs nothing, and no link of it runs anything', () =>
@@ -171,7 +171,7 @@ describe('the page', () => {
     site.withTabs(async ({ open }) => {
       const page = await open('/settings')
       await page.getByRole('button', { name: 'Grace' }).click()
-      await page.getByLabel('Provider').selectOption('openai-compatible')
+      await page.getByLabel('Provider', { exact: true }).selectOption('openai-compatible')
       await page.getByLabel('Address').fill('http://elsewhere.test/v1')
       await button(page, 'Save').click()
       await page.getByText('no host of MODEL_HOSTS').waitFor()
@@ -181,7 +181,7 @@ describe('the page', () => {
       const chat = await open()
       await say(chat, 'Anybody?')
       await chat.getByText('This did not work.').waitFor()
-      await page.getByLabel('Provider').selectOption('demo')
+      await page.getByLabel('Provider', { exact: true }).selectOption('demo')
       await button(page, 'Save').click()
       await page.getByLabel('Address').waitFor({ state: 'detached' })
       await button(chat, 'Try again').click()
@@ -192,7 +192,7 @@ describe('the page', () => {
     site.withTabs(async ({ open }) => {
       const page = await open('/settings')
       await page.getByRole('button', { name: 'Grace' }).click()
-      await page.getByLabel('Provider').selectOption('openai-compatible')
+      await page.getByLabel('Provider', { exact: true }).selectOption('openai-compatible')
       await page.getByLabel('API key').fill('sk-very-secret')
       await page.getByLabel('Reasoning').selectOption('low')
       await button(page, 'Save').click()
@@ -203,8 +203,28 @@ describe('the page', () => {
       expect(await page.content()).not.toContain('sk-very-secret')
       await button(page, 'Remove the key').click()
       await page.getByPlaceholder('None is stored').waitFor()
-      await page.getByLabel('Provider').selectOption('demo')
+      await page.getByLabel('Provider', { exact: true }).selectOption('demo')
       await button(page, 'Save').click()
+    }))
+
+  it('connects an account at the provider and lets go of it again, and says when that did not work', () =>
+    site.withTabs(async ({ open }) => {
+      const page = await open('/settings')
+      await page.getByRole('button', { name: 'Grace' }).click()
+      const card = page.getByRole('region', { name: 'Account at the model provider' })
+      site.issuer.state.agrees = false
+      await card.getByRole('button', { name: 'Connect' }).click()
+      await page.getByText('The account was not connected (denied).').waitFor()
+      site.issuer.state.agrees = true
+      await card.getByRole('button', { name: 'Connect' }).click()
+      await page.getByText('The account is connected.').waitFor()
+      await card.getByText(/^Connected on /).waitFor()
+      expect(page.url()).toBe(`${site.url}/settings`)
+      await page.reload()
+      await card.getByRole('button', { name: 'Disconnect' }).click()
+      await page.getByText('The account is not connected any more.').waitFor()
+      await card.getByRole('button', { name: 'Connect', exact: true }).waitFor()
+      expect(await page.getByText('The account is connected.').count()).toBe(0)
     }))
 
   it('renames and deletes a chat, and shows one person nothing of another', () =>

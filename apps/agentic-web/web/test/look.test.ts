@@ -3,7 +3,7 @@ import { env } from 'node:process'
 import type { Page } from 'playwright'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { SCALE } from '../../../../test/scale'
-import { violationsOf } from './axe'
+import { violationsOf } from '../../../../test/axe'
 import { answer, button, type ChatSite, openSite, say, signIn, textOf } from './chat-site'
 
 const WIDE = { width: 1280, height: 800 }
@@ -81,7 +81,7 @@ const STATES: readonly (readonly [string, (page: Page, site: ChatSite) => Promis
   [
     'settings of a provider',
     async (page) => {
-      await page.getByLabel('Provider').selectOption('openai-compatible')
+      await page.getByLabel('Provider', { exact: true }).selectOption('openai-compatible')
       await page.getByLabel('API key').waitFor()
     },
   ],
@@ -90,7 +90,7 @@ const STATES: readonly (readonly [string, (page: Page, site: ChatSite) => Promis
     async (page, { url }) => {
       await page.goto(url)
       await say(page, 'write 20000 words')
-      await expect.poll(() => textOf(answer(page))).toContain('word-300 ')
+      await expect.poll(() => textOf(answer(page))).toContain('word-100 ')
       await say(page, 'And then?')
       await page.getByText('Queued').waitFor()
     },

@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError, type Run, type RunFilter } from '@coji/durably'
-import type { Change } from '../changes'
+import { type Change, fits } from '../changes'
 import { findRun } from '../database/find-run'
 import { type OpenDatabase, withDatabase } from '../database/open'
 import { type CommonOptions, type FilterOptions, toFilter } from '../options'
@@ -21,7 +21,7 @@ interface Asked {
   readonly options: ChangeOptions
 }
 
-/** `durably retry`, `durably cancel`: one run by its id, or those that a filter finds. */
+/** `durably retry`, `durably cancel`, `durably unpark`: one run by its id, or those that a filter finds. */
 export async function changeRuns({ change, id, options }: Asked, terminal: Terminal): Promise<void> {
   const filter = toFilter(options)
   const hasFilter = Object.keys(filter).length > 0
@@ -44,7 +44,7 @@ async function changeOne(
   terminal: Terminal,
 ): Promise<void> {
   const found = await findRun(database, id)
-  if (!change.statuses.includes(found.status)) throw inWrongState(change, found)
+  if (!fits(change, found)) throw inWrongState(change, found)
   if (options.dryRun === true) return tellPlan([found], 1, { change, options, terminal })
   const run = await apply(database, change, found.id)
   if (run === null) throw inWrongState(change, await findRun(database, found.id))
@@ -52,8 +52,8 @@ async function changeOne(
   else terminal.print(`Run ${run.id} of ${tame(run.jobName)} ${change.after(run)}`)
 }
 
-function inWrongState({ name, statuses }: Change, { id, status }: Run): Refusal {
-  return new Refusal(`Run ${id} is ${status}. durably ${name} takes a run that is ${statuses.join(', ')}.`)
+function inWrongState({ name, fitting }: Change, { id, status }: Run): Refusal {
+  return new Refusal(`Run ${id} is ${status}. durably ${name} takes a run that is ${fitting}.`)
 }
 
 interface Many extends Pick<Asked, 'change' | 'options'> {
@@ -65,9 +65,10 @@ const SHOWN = 10
 
 async function changeMany(database: OpenDatabase, many: Many, terminal: Terminal): Promise<void> {
   const { change, options } = many
-  const filter = { status: change.statuses, ...many.filter }
+  const { statuses, waitsFor } = change
+  const filter = { status: statuses, ...(waitsFor !== undefined && { waitsFor }), ...many.filter }
   const counts = await database.durably.counts(filter)
-  const total = change.statuses.reduce((sum, status) => sum + counts[status], 0)
+  const total = statuses.reduce((sum, status) => sum + counts[status], 0)
   const first = await database.durably.getRuns({ ...filter, limit: SHOWN })
   if (options.dryRun === true) return tellPlan(first, total, { change, options, terminal })
   if (total > 0 && options.yes !== true) {
@@ -80,7 +81,7 @@ async function changeMany(database: OpenDatabase, many: Many, terminal: Terminal
 }
 
 async function isWanted({ name }: Change, total: number, terminal: Terminal): Promise<boolean> {
-  const wanted = await terminal.confirm(`${name === 'retry' ? 'Retry' : 'Cancel'} ${count(total, 'run')}?`)
+  const wanted = await terminal.confirm(`${name.charAt(0).toUpperCase()}${name.slice(1)} ${count(total, 'run')}?`)
   if (wanted === null) throw new Misuse('Nobody is there to be asked. Say --yes, or look first with --dry-run.')
   return wanted
 }
@@ -115,9 +116,9 @@ function placeOf({ createdAt, id }: Run) {
 }
 
 /** `null`: somebody was quicker. */
-async function apply({ durably }: Pick<OpenDatabase, 'durably'>, { name }: Change, id: string): Promise<Run | null> {
+async function apply({ durably }: Pick<OpenDatabase, 'durably'>, { call }: Change, id: string): Promise<Run | null> {
   try {
-    return await durably[name](id)
+    return await durably[call](id)
   } catch (error) {
     if (error instanceof ConflictError || error instanceof NotFoundError) return null
     throw error
@@ -142,14 +143,9 @@ function planOf(first: readonly Run[], total: number, terminal: Terminal): strin
   return `${renderRuns(first, terminal)}${more > 0 ? `\n… and ${more} more` : ''}`
 }
 
-function summaryOf({ name }: Change, done: readonly string[], skipped: readonly string[]): string {
+function summaryOf({ name, afterMany }: Change, done: readonly string[], skipped: readonly string[]): string {
   if (done.length + skipped.length === 0) return `There is no run to ${name}.`
-  const isOne = done.length === 1
-  const words =
-    name === 'retry'
-      ? `${isOne ? 'starts' : 'start'} again; completed steps stay.`
-      : `${isOne ? 'was' : 'were'} cancelled, or asked to.`
   const left =
     skipped.length === 0 ? '' : ` ${count(skipped.length, 'run')} had changed meanwhile and stayed as they are.`
-  return `${count(done.length, 'run')} ${words}${left}`
+  return `${count(done.length, 'run')} ${afterMany(done.length === 1)}${left}`
 }

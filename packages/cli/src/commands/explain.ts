@@ -20,4 +20,6 @@ const UNKNOWN_HERE = /a worker that knows the job: this process does not\./
 
 const CALL = /durably\.(\w+)\("([^"]+)"\)/g
 
-const COMMANDS: Readonly<Record<string, string>> = { retry: 'retry', explain: 'run' }
+const COMMANDS: Readonly<Record<string, string>> = {
+  ...{ retry: 'retry', explain: 'run', unpark: 'unpark', failParked: 'unpark --fail' },
+}

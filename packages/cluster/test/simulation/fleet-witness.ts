@@ -1,5 +1,16 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
-import { LIFECYCLE, type Lead, type RunRecord, type Storage, type TransitionName } from '@coji/durably-core/storage'
+import {
+  LEADER,
+  LEADERLESS_MS,
+  LIFECYCLE,
+  type Lead,
+  type OrphanParams,
+  type RunRecord,
+  type Storage,
+  type TransitionName,
+  type WorkerRecord,
+} from '@coji/durably-core/storage'
+import { type LeadsSeen, LeadWitness } from './lead-witness'
 
 /** What was seen to be wrong, at the storage itself. */
 export interface FleetWitness {
@@ -37,21 +48,30 @@ interface Deed {
   readonly args: readonly unknown[]
   readonly before: Runs
   readonly after: Runs
+  /** As they were before. */
+  readonly workers: readonly WorkerRecord[]
+  readonly leads: LeadsSeen
+  readonly nowMs: number
 }
 
 /** Looks at all runs before and after each write: in memory a write is over when its call returns. */
-export function witnessed(storage: MemoryStorage): { readonly storage: MemoryStorage; readonly witness: FleetWitness } {
+export function witnessed(
+  storage: MemoryStorage,
+  now: () => number,
+): { readonly storage: MemoryStorage; readonly witness: FleetWitness } {
   const witness: FleetWitness = { wrong: [], ends: new Map(), seen: new Map() }
-  const leads = new Leads(witness)
+  const leads = new LeadWitness(witness.wrong, now)
   const look = async (): Promise<Runs> => new Map((await storage.getRuns({})).map((run) => [run.id, run]))
   const watch = <T extends Call>(name: string, call: T): T =>
     (async (...args: Parameters<T>) => {
+      const [nowMs, leadsSeen] = [now(), leads.seen()]
       const before = look()
+      const seen = name === 'orphan' ? storage.cluster.placement.getWorkers() : []
       const answering = call(...args)
       const after = look()
       const answer = await answering
-      judge(witness, { name, args, before: await before, after: await after })
-      if (name === 'assign') leads.mustBeNewest(args[0] as unknown as Lead, answer as readonly boolean[])
+      const [was, is, workers] = [await before, await after, await seen]
+      judge(witness, { name, args, before: was, after: is, workers, leads: leadsSeen, nowMs })
       return answer
     }) as unknown as T
   const watchAll = <T extends object>(group: T): T =>
@@ -61,41 +81,12 @@ export function witnessed(storage: MemoryStorage): { readonly storage: MemorySto
   const { cluster } = storage
   const own: MemoryStorage['cluster'] = {
     ...cluster,
-    async lead(params) {
-      const lead = await cluster.lead(params)
-      if (lead !== null) leads.note(lead)
-      return lead
-    },
+    ...leads.watch(cluster),
     schedules: watchAll(cluster.schedules),
     inbox: watchAll(cluster.inbox),
     placement: watchAll(cluster.placement),
   }
   return { storage: { ...(watchAll(storage) as MemoryStorage & Storage), cluster: own }, witness }
-}
-
-/** Epochs grow, and belong to one process each. */
-class Leads {
-  readonly #witness: FleetWitness
-  #newest: Lead | null = null
-
-  constructor(witness: FleetWitness) {
-    this.#witness = witness
-  }
-
-  note(lead: Lead): void {
-    const before = this.#newest
-    const isSame = before?.epoch === lead.epoch && before.workerId === lead.workerId
-    if (before !== null && !isSame && lead.epoch <= before.epoch) {
-      this.#witness.wrong.push(`epoch ${lead.epoch} came after ${before.epoch}`)
-    }
-    this.#newest = lead
-  }
-
-  mustBeNewest({ epoch, workerId }: Lead, made: readonly boolean[]): void {
-    const newest = this.#newest
-    if (!made.includes(true) || (newest?.epoch === epoch && newest.workerId === workerId)) return
-    this.#witness.wrong.push(`epoch ${epoch} assigned a run while ${newest?.epoch} led`)
-  }
 }
 
 function judge(witness: FleetWitness, deed: Deed): void {
@@ -122,18 +113,13 @@ interface Change {
   readonly now: RunRecord
 }
 
-function judgeChange({ wrong }: FleetWitness, { name, args }: Deed, { was, now }: Change): void {
+function judgeChange({ wrong }: FleetWitness, deed: Deed, { was, now }: Change): void {
+  const { name } = deed
   const { id } = now
   if (was.finishedAt !== null) wrong.push(`${name} changed run ${id} after its end`)
-  if (name === 'assign' || name === 'start' || name === 'decline') {
-    const asked = (name === 'assign' ? args[1] : (args[0] as { readonly runs: unknown }).runs) as readonly Asked[]
-    const version = asked.find(({ runId }) => runId === id)?.version
-    if (version !== was.version) wrong.push(`${name} changed run ${id} of version ${was.version} as ${version}`)
-  }
-  if (name === 'start' && now.ownerId !== was.assignedWorkerId) {
-    wrong.push(`${now.ownerId} started run ${id} of ${was.assignedWorkerId}`)
-  }
-  if (name === 'start' && now.leaderEpoch !== was.leaderEpoch) wrong.push(`start changed the leader epoch of run ${id}`)
+  if (name === 'assign' || name === 'start' || name === 'decline') judgePlacement(wrong, deed, { was, now })
+  if (name === 'orphan') judgeOrphan(wrong, deed, was)
+  if (name === 'free' && deed.leads.wasLed(LEADER, LEADERLESS_MS)) wrong.push(`run ${id} was freed under a leader`)
   const mayHaveNewOwner = was.status !== 'running' || name !== 'commit'
   if (!mayHaveNewOwner && now.status === 'running' && now.claimToken !== was.claimToken) {
     wrong.push(`a commit changed the owner of run ${id}`)
@@ -141,6 +127,29 @@ function judgeChange({ wrong }: FleetWitness, { name, args }: Deed, { was, now }
   if (name === 'commit' && was.status === 'running' && was.leaseEpoch !== now.leaseEpoch) {
     wrong.push(`a commit changed the lease of run ${id}`)
   }
+}
+
+function judgePlacement(wrong: string[], { name, args, leads }: Deed, { was, now }: Change): void {
+  const { id } = now
+  const asked = (name === 'assign' ? args[1] : (args[0] as { readonly runs: unknown }).runs) as readonly Asked[]
+  const version = asked.find(({ runId }) => runId === id)?.version
+  if (version !== was.version) wrong.push(`${name} changed run ${id} of version ${was.version} as ${version}`)
+  if (name === 'assign') {
+    leads.mustBeNewest(`the assignment of run ${id}`, args[0] as Lead)
+    return
+  }
+  const { workerId } = args[0] as { readonly workerId: string }
+  if (workerId !== was.assignedWorkerId) wrong.push(`${workerId} took ${name} of run ${id} of ${was.assignedWorkerId}`)
+  if (name === 'start' && now.leaderEpoch !== was.leaderEpoch) wrong.push(`start changed the leader epoch of run ${id}`)
+}
+
+function judgeOrphan(wrong: string[], { args, workers, leads, nowMs }: Deed, was: RunRecord): void {
+  const { lead, reassignAfterMs, livingAfterMs } = args[0] as OrphanParams
+  if (lead !== null) leads.mustBeNewest(`taking back run ${was.id}`, lead)
+  else if (leads.wasLed(LEADER, LEADERLESS_MS)) wrong.push(`run ${was.id} was taken back past the leader`)
+  const isAlive = workers.some((worker) => worker.workerId === was.assignedWorkerId && worker.isAlive)
+  const age = nowMs - Date.parse(was.assignedAt ?? '')
+  if (!(age >= (isAlive ? livingAfterMs : reassignAfterMs))) wrong.push(`run ${was.id} was taken back after ${age} ms`)
 }
 
 interface Asked {

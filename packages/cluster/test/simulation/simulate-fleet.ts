@@ -1,13 +1,19 @@
+import { createDurably, defineJob } from '@coji/durably-core'
 import { createMemoryStorage, type MemoryStorage } from '@coji/durably-core/memory'
 import { createFakeClock } from '@coji/durably-core/testing'
-import { START } from '../stage'
+import { schemaOf, START } from '../stage'
 import { CONFIRM_MS, EVERY_MS, type SimProcess, startProcess } from './fleet-process'
+import { assignAnything, strike } from './fleet-impostor'
 import { type FleetWitness, witnessed } from './fleet-witness'
 import { pick, randomFrom } from './random'
 
 const PROCESSES = 5
 const DEEDS = 40
 const FAULTS = 0.06
+const STRIKES = 0.4
+/** Longer than it takes until any worker may do what the leader does. */
+const BLACKOUT_MS = 45_000
+const LEFT_ALONE = 3
 
 export interface FleetReport {
   readonly wrong: readonly string[]
@@ -15,21 +21,30 @@ export interface FleetReport {
   readonly leaders: number
 }
 
-/** Five processes on one storage, each of which may lead; killed, paused and cut off, until the faults end. */
+/** Five processes on one storage, each of which may lead; killed, paused and cut off, until the faults end, or something is wrong. */
 export async function simulateFleet(
   seed: number,
   createStorage: (now: () => number) => MemoryStorage = (now) => createMemoryStorage({ now }),
 ): Promise<FleetReport> {
   const random = randomFrom(seed)
   const clock = createFakeClock(START)
-  const { storage, witness } = witnessed(createStorage(() => clock.now()))
+  const { storage, witness } = witnessed(
+    createStorage(() => clock.now()),
+    () => clock.now(),
+  )
   let started = 0
   const start = (faults: number): SimProcess => {
     started += 1
     return startProcess({ workerId: `w-${started}`, storage, clock, random, faults })
   }
+  const client = createDurably({ storage, logger: null, environment: { clock, random } })
+  client.register({ placed: defineJob({ name: 'placed', input: schemaOf<unknown>() }, () => {}) })
   const processes = Array.from({ length: PROCESSES }, () => start(FAULTS))
-  for (let deed = 0; deed < DEEDS; deed++) {
+  // Of its own, so that what it does changes nothing of what the others do.
+  const impostor = randomFrom(-seed)
+  for (let deed = 0; deed < DEEDS && witness.wrong.length === 0; deed++) {
+    if (deed === DEEDS / 2) await blackout()
+    if (impostor() < STRIKES) await strike(storage, impostor)
     const place = Math.floor(random() * PROCESSES)
     const one = processes[place] as SimProcess
     const what = random()
@@ -43,6 +58,10 @@ export async function simulateFleet(
     }
     await clock.advance(Math.floor(random() * 6000))
   }
+  if (witness.wrong.length > 0) {
+    for (const one of processes) one.kill()
+    return { wrong: [...new Set(witness.wrong)], seen: witness.seen, leaders: 0 }
+  }
   for (const one of processes) one.heal()
   // No more of them: what is there has to come to its end.
   await storage.cluster.schedules.change({ tenant: '', name: 'often', pausedBecause: 'the end', isAnew: false })
@@ -52,10 +71,20 @@ export async function simulateFleet(
   for (const one of processes) one.kill()
   return { wrong: [...new Set(wrong)], seen: witness.seen, leaders: lead?.epoch ?? 0 }
 
+  /** Nobody leads, and nobody does anything for the runs that were assigned. */
+  async function blackout(): Promise<void> {
+    for (const one of processes) one.pause()
+    for (let n = 0; n < LEFT_ALONE; n++) await client.trigger('placed', `left alone ${n}`)
+    await clock.advance(BLACKOUT_MS)
+    await assignAnything(storage)
+    await strike(storage, impostor)
+    for (const one of processes) one.goOn()
+  }
+
   function trigger({ durably }: SimProcess, deed: number): void {
     const job = pick(random, ['placed', 'placed', 'lasting', 'plain'])
-    const tenant = pick(random, ['', 'a', 'b'])
-    const keyed = random() < 0.4 ? { concurrencyKey: 'k', concurrencyLimit: 2 } : {}
+    const tenant = pick(random, ['', '', 'a', 'b'])
+    const keyed = pick(random, [{}, { concurrencyKey: 'two', concurrencyLimit: 2 }, { concurrencyKey: 'one' }])
     void durably.trigger(job, deed, { tenant, ...keyed }).catch(drop)
   }
 }

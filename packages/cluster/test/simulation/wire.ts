@@ -3,7 +3,10 @@ import type { MemoryStorage } from '@coji/durably-core/memory'
 import type { FakeClock } from '@coji/durably-core/testing'
 import type { Random } from './random'
 
-/** Between a process and the storage: what is sent may get lost, and so may its answer; either may take its time. */
+/**
+ * Between a process and the storage: what is sent may get lost, and so may its answer; either may take its time, and what was
+ * sent may arrive again.
+ */
 export interface Wire {
   readonly storage: MemoryStorage
   /** Nothing of the process arrives any more, nor does it hear anything. */
@@ -35,6 +38,7 @@ export function wired({ storage, clock, random, faults }: WireParams): Wire {
     if (isDead) return forEver
     if (random() < faults) throw lost()
     const answer = await call()
+    if (random() < faults / 2) clock.schedule(random() * LONGEST_DELAY_MS, () => void call().catch(() => {}))
     await delay()
     if (isDead) return forEver
     if (random() < faults) throw lost()
@@ -53,5 +57,6 @@ export function wired({ storage, clock, random, faults }: WireParams): Wire {
   const kill = () => {
     isDead = true
   }
-  return { storage: { ...storage, cluster: through(storage.cluster) }, kill }
+  const { cluster, debounce, enqueue } = storage
+  return { storage: { ...storage, ...through({ cluster, debounce, enqueue }) }, kill }
 }

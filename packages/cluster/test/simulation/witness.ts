@@ -1,68 +1,151 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
 import type { NewRun } from '@coji/durably-core/storage'
+import { watchDebounce } from './debounce-witness'
+import { LeadWitness } from './lead-witness'
 
 /** What was written, as the storage itself has seen it: runs may be gone when it is judged. */
 export interface Witness {
-  /** Of schedules, by the schedule: the instants of all runs that were ever created. */
-  readonly instants: Map<string, string[]>
+  readonly wrong: string[]
+  /** Of schedules, by the schedule: the instants of all runs that time has created. */
+  readonly fired: Map<string, string[]>
+  /** The same of runs that were made up for. */
+  readonly backfilled: Map<string, string[]>
   /** Payloads of the runs of messages, by the job. */
   readonly payloads: Map<string, string[]>
+  /** What was kept for a job until more has come: how often each has led to a run since. */
+  readonly gathered: Map<string, number>
+  /** The payload of the last trigger of each key that arrived. */
+  readonly lastArrived: Map<string, string>
 }
 
-/** Which guard is switched off: runs are created even where it refuses. */
-export type Mutant = 'fire' | 'deliver' | 'release'
+interface Watched {
+  readonly storage: MemoryStorage
+  readonly witness: Witness
+}
 
-/** Notes what the cluster group of a storage creates. */
-export function watched(storage: MemoryStorage, mutant: Mutant | null): { storage: MemoryStorage; witness: Witness } {
-  const witness: Witness = { instants: new Map(), payloads: new Map() }
-  const { schedules, inbox } = storage.cluster
-  const note = (runs: readonly NewRun[], created: readonly string[]) => {
-    for (const { id, scheduleId, scheduledFor, jobName, payload } of runs) {
-      if (!created.includes(id)) continue
-      if (scheduleId !== null) add(witness.instants, scheduleId, scheduledFor ?? '')
-      else add(witness.payloads, jobName, payload ?? '')
+/** The runs of instants, by schedule and instant: of those that are there none has a second one. */
+class Instants {
+  readonly #storage: MemoryStorage
+  readonly #wrong: string[]
+  readonly #runIds = new Map<string, string>()
+
+  constructor(storage: MemoryStorage, wrong: string[]) {
+    this.#storage = storage
+    this.#wrong = wrong
+  }
+
+  async note(into: Map<string, string[]>, { id, scheduleId, scheduledFor }: NewRun): Promise<void> {
+    if (scheduleId === null || scheduledFor === null) return
+    add(into, scheduleId, scheduledFor)
+    const name = `${scheduleId} ${scheduledFor}`
+    const before = this.#runIds.get(name)
+    this.#runIds.set(name, id)
+    if (before !== undefined && before !== id && (await this.#storage.getRun(before)) !== null) {
+      this.#wrong.push(`${scheduledFor} has two runs`)
     }
   }
-  /** Without what would stop a second run beside the guard. */
-  const anyway = async (runs: readonly NewRun[]) => {
-    const bare = runs.map((run) => ({ ...run, idempotencyKey: null, scheduledFor: null }))
-    await storage.enqueue(bare)
-    note(
-      runs,
-      runs.map(({ id }) => id),
-    )
+}
+
+/** Notes what becomes of time, messages and triggers. */
+export function watched(storage: MemoryStorage, now: () => number): Watched {
+  const witness: Witness = {
+    ...{ wrong: [], fired: new Map(), backfilled: new Map(), payloads: new Map() },
+    ...{ gathered: new Map(), lastArrived: new Map() },
   }
-  const settle = async (of: Mutant, runs: readonly NewRun[], answer: Answer) => {
-    if (mutant === of && !answer.kept) await anyway(runs)
-    else note(runs, answer.created)
-  }
+  const leads = new LeadWitness(witness.wrong, now)
+  const instants = new Instants(storage, witness.wrong)
   const cluster: MemoryStorage['cluster'] = {
     ...storage.cluster,
-    schedules: {
-      ...schedules,
-      async fire(lead, firings) {
-        const answers = await schedules.fire(lead, firings)
-        for (const [index, { runs }] of firings.entries()) await settle('fire', runs, answers[index] as Answer)
-        return answers
-      },
-    },
-    inbox: {
-      ...inbox,
-      async deliver(lead, deliveries) {
-        const answers = await inbox.deliver(lead, deliveries)
-        for (const [index, { runs }] of deliveries.entries()) await settle('deliver', runs, answers[index] as Answer)
-        return answers
-      },
-      async release(lead, releases) {
-        const answers = await inbox.release(lead, releases)
-        for (const [index, { run }] of releases.entries()) {
-          if (run !== null) await settle('release', [run], answers[index] as Answer)
+    ...leads.watch(storage.cluster),
+    schedules: watchSchedules(storage, witness, { leads, instants }),
+    inbox: watchInbox(storage, witness, leads),
+  }
+  return {
+    witness,
+    storage: {
+      ...storage,
+      cluster,
+      debounce: watchDebounce(storage, witness, now),
+      async enqueue(runs) {
+        const answers = await storage.enqueue(runs)
+        for (const [index, run] of runs.entries()) {
+          if (answers[index]?.created === true) await instants.note(witness.backfilled, run)
         }
         return answers
       },
     },
   }
-  return { storage: { ...storage, cluster }, witness }
+}
+
+interface Eyes {
+  readonly leads: LeadWitness
+  readonly instants: Instants
+}
+
+function watchSchedules({ cluster }: MemoryStorage, { wrong, fired }: Witness, { leads, instants }: Eyes) {
+  const { schedules } = cluster
+  const own: MemoryStorage['cluster']['schedules'] = {
+    ...schedules,
+    async fire(lead, firings) {
+      const looking = schedules.list({})
+      const seen = leads.seen()
+      const answers = await schedules.fire(lead, firings)
+      const versions = new Map((await looking).map(({ id, version }) => [id, version]))
+      for (const [index, { scheduleId, version, runs }] of firings.entries()) {
+        const { kept, created } = answers[index] as Answer
+        if (kept) seen.mustBeNewest('a firing', lead)
+        if (kept && versions.get(scheduleId) !== version) wrong.push(`a firing took version ${version} for the last`)
+        for (const run of runs.filter(({ id }) => created.includes(id))) {
+          if (fired.get(scheduleId)?.includes(run.scheduledFor ?? '')) wrong.push(`${run.scheduledFor} fired twice`)
+          await instants.note(fired, run)
+        }
+      }
+      return answers
+    },
+  }
+  return own
+}
+
+function watchInbox({ cluster: { inbox } }: MemoryStorage, { wrong, payloads, gathered }: Witness, leads: LeadWitness) {
+  const notePayloads = (runs: readonly NewRun[], { created }: Answer) => {
+    for (const { id, jobName, payload } of runs) if (created.includes(id)) add(payloads, jobName, payload ?? '')
+  }
+  const own: MemoryStorage['cluster']['inbox'] = {
+    ...inbox,
+    async deliver(lead, deliveries) {
+      const looking = inbox.list({})
+      const seen = leads.seen()
+      const answers = await inbox.deliver(lead, deliveries)
+      const before = new Map((await looking).map((message) => [message.id, message]))
+      for (const [index, { messageId, round, runs, gathered: parts }] of deliveries.entries()) {
+        const answer = answers[index] as Answer
+        if (!answer.kept) continue
+        seen.mustBeNewest('a delivery', lead)
+        const was = before.get(messageId)
+        if (was?.processedAt !== null || was.round !== round) wrong.push(`message ${messageId} was delivered before`)
+        notePayloads(runs, answer)
+        for (const { jobName } of parts) gathered.set(`${messageId} ${round} ${jobName}`, 0)
+      }
+      return answers
+    },
+    async release(lead, releases) {
+      const seen = leads.seen()
+      const answers = await inbox.release(lead, releases)
+      for (const [index, { members, run }] of releases.entries()) {
+        const answer = answers[index] as Answer
+        if (!answer.kept) continue
+        seen.mustBeNewest('a release', lead)
+        if (run !== null) notePayloads([run], answer)
+        for (const id of members) {
+          const count = gathered.get(id)
+          if (count !== 0) wrong.push(`${id} was released ${count} times before`)
+          gathered.set(id, 1)
+        }
+      }
+      return answers
+    },
+  }
+  return own
 }
 
 interface Answer {

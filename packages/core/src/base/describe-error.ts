@@ -81,7 +81,7 @@ function issuesOf({ issues }: ValidationError): NonNullable<ErrorDetail['issues'
 }
 
 function fieldsOf(thrown: unknown, kind: string): { readonly fields?: Readonly<Record<string, unknown>> } {
-  const names = ownError(kind)?.fields ?? []
+  const { fields: names = [] } = ownError(kind) ?? {}
   if (names.length === 0) return {}
   return { fields: Object.fromEntries(names.map((name) => [name, asStored(read(thrown, name))])) }
 }

@@ -7,11 +7,13 @@ export class DurablyError extends Error {
   static {
     brandErrors(DurablyError)
   }
-  override readonly name: string = 'DurablyError'
+  /** That of the class, or what a subclass gives itself. */
+  override readonly name: string
   readonly code: string
 
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options)
+    this.name = new.target['durably:error'].kind
     this.code = code
   }
 }

@@ -12,7 +12,6 @@ export interface ValidationIssue {
 /** An input, output or signal that its schema refuses. `issues` has each flaw with its path. */
 export class ValidationError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'ValidationError', isPermanent: true }
-  override readonly name: string = 'ValidationError'
   readonly issues: readonly ValidationIssue[]
 
   constructor(what: string, issues: readonly ValidationIssue[]) {
@@ -25,7 +24,6 @@ export class ValidationError extends DurablyError {
 /** An option or argument that makes no sense; the message says which, and what it takes. */
 export class InvalidOptionError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'InvalidOptionError', isPermanent: true }
-  override readonly name: string = 'InvalidOptionError'
 
   constructor(message: string) {
     super('INVALID_OPTION', message)
@@ -35,7 +33,6 @@ export class InvalidOptionError extends DurablyError {
 /** A value that JSON would change or cannot carry, at `path`. The message says what to store instead. */
 export class SerializationError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'SerializationError', isPermanent: true }
-  override readonly name: string = 'SerializationError'
   readonly path: string
 
   constructor(what: string, flaw: { readonly path: string; readonly reason: string }, options?: ErrorOptions) {
@@ -47,7 +44,6 @@ export class SerializationError extends DurablyError {
 /** A value over its limit (1 MiB by default). Store a reference and keep the data elsewhere. */
 export class PayloadTooLargeError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'PayloadTooLargeError', isPermanent: true }
-  override readonly name: string = 'PayloadTooLargeError'
   readonly bytes: number
   readonly limit: number
 
@@ -61,7 +57,6 @@ export class PayloadTooLargeError extends DurablyError {
 /** A run that does not exist (for this tenant) or was deleted, or a job that is not registered. */
 export class NotFoundError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'NotFoundError' }
-  override readonly name: string = 'NotFoundError'
 
   constructor(message: string) {
     super('NOT_FOUND', message)
@@ -75,7 +70,6 @@ export class NotFoundError extends DurablyError {
 /** The run is not in a state that allows the command (`status` has it), or its idempotency key is taken by a different payload. */
 export class ConflictError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'ConflictError' }
-  override readonly name: string = 'ConflictError'
   readonly runId: string
   readonly status: RunStatus | null
 
@@ -89,7 +83,6 @@ export class ConflictError extends DurablyError {
 /** Two definitions with one name on one instance. Give one of them another name. */
 export class DuplicateJobError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'DuplicateJobError' }
-  override readonly name: string = 'DuplicateJobError'
 
   constructor(jobName: string) {
     super('DUPLICATE_JOB', `A job named "${jobName}" is already registered. Job names must be unique.`)
@@ -99,7 +92,6 @@ export class DuplicateJobError extends DurablyError {
 /** One step name used twice in one execution. Put what tells them apart into the name. */
 export class DuplicateStepError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'DuplicateStepError', isPermanent: true }
-  override readonly name: string = 'DuplicateStepError'
 
   constructor(stepName: string, first: string, second: string) {
     super(
@@ -113,7 +105,6 @@ export class DuplicateStepError extends DurablyError {
 /** A ctx call inside the body of a step. Call it after that step. */
 export class NestedStepError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'NestedStepError', isPermanent: true }
-  override readonly name: string = 'NestedStepError'
 
   constructor(inner: string, outer: string) {
     super(
@@ -129,7 +120,6 @@ export type InterruptionReason = 'cancelled' | 'timeout' | 'lease-lost' | 'shutd
 /** The reason of an aborted `ctx.signal`, and what ctx calls of an interrupted execution reject with. */
 export class ExecutionAbortedError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'ExecutionAbortedError' }
-  override readonly name: string = 'ExecutionAbortedError'
   readonly reason: InterruptionReason
 
   constructor(reason: InterruptionReason, runId: string) {
@@ -152,7 +142,6 @@ export const NO_CODE = 'STEP_FAILED'
 /** A step that failed with an error that is none of durably's own, as the job gets it, at once and ever after. */
 export class StepError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'StepError' }
-  override readonly name: string = 'StepError'
   readonly stepName: string
   readonly originalName: string
 
@@ -166,7 +155,6 @@ export class StepError extends DurablyError {
 /** A `once` step was started and its outcome is not known. The job decides what that means: catch it, or let the run fail. */
 export class InterruptedError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'InterruptedError', isPermanent: true }
-  override readonly name: string = 'InterruptedError'
   readonly stepName: string
 
   constructor(stepName: string) {
@@ -181,7 +169,6 @@ export class InterruptedError extends DurablyError {
 /** Throw it to say that trying again is useless. */
 export class PermanentError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'PermanentError', isPermanent: true }
-  override readonly name: string = 'PermanentError'
 
   constructor(message: string, options?: ErrorOptions) {
     super('PERMANENT', message, options)
@@ -191,7 +178,6 @@ export class PermanentError extends DurablyError {
 /** Throw it to say when trying again makes sense: the retry policy decides whether, this error decides when. */
 export class RetryAfterError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'RetryAfterError' }
-  override readonly name: string = 'RetryAfterError'
   /** Milliseconds from now. */
   readonly retryAfterMs: number
 
@@ -208,7 +194,6 @@ export class RetryAfterError extends DurablyError {
 /** Never thrown at anyone: what is recorded of a run that lost its worker too often. */
 export class CrashLimitError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'CrashLimitError', isPermanent: true }
-  override readonly name: string = 'CrashLimitError'
 
   constructor(message: string) {
     super('crash_limit', message)
@@ -221,7 +206,6 @@ export class CrashLimitError extends DurablyError {
  */
 export class ParkedError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'ParkedError' }
-  override readonly name: string = 'ParkedError'
 
   constructor(message = 'The run was parked, and failed by hand.') {
     super('PARKED', message)
@@ -231,7 +215,6 @@ export class ParkedError extends DurablyError {
 /** The run that was waited for ended `failed`, or `timed_out` by a limit of its own; `run` has it. */
 export class RunFailedError<TRun extends EndedBadly = EndedBadly> extends DurablyError {
   static override readonly 'durably:error' = { kind: 'RunFailedError' }
-  override readonly name: string = 'RunFailedError'
   readonly run: TRun
 
   constructor(run: TRun) {
@@ -250,7 +233,6 @@ export interface EndedBadly {
 /** The run that was waited for was cancelled. */
 export class CancelledError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'CancelledError' }
-  override readonly name: string = 'CancelledError'
   readonly runId: string
 
   constructor(runId: string) {
@@ -262,7 +244,6 @@ export class CancelledError extends DurablyError {
 /** The time to wait for a run was over. The run goes on. */
 export class TimeoutError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'TimeoutError' }
-  override readonly name: string = 'TimeoutError'
 
   constructor(message: string) {
     super('TIMEOUT', message)

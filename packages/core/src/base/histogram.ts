@@ -20,14 +20,38 @@ export function addHistograms(a: Histogram, b: Histogram): Histogram {
   return sum
 }
 
-/** The value that this share of all values is not above; `null` without any. */
-export function percentileOf(histogram: Histogram, share: number): number | null {
-  const buckets = Object.entries(histogram).map(([bucket, count]) => [Number(bucket), count] as const)
-  const wanted = buckets.reduce((sum, [, count]) => sum + count, 0) * share
-  let seen = 0
-  for (const [bucket, count] of buckets.sort(([a], [b]) => a - b)) {
-    seen += count
-    if (seen >= wanted) return middleOf(bucket)
+/** Many of them, added up in one row of numbers: a month by the hour is a thousand, which copies would make slow. */
+export class HistogramSum {
+  readonly #counts: number[] = []
+  #total = 0
+
+  add(histogram: Histogram): void {
+    const counts = this.#counts
+    for (const key in histogram) {
+      const bucket = Number(key)
+      const count = histogram[bucket] ?? 0
+      while (counts.length <= bucket) counts.push(0)
+      counts[bucket] = (counts[bucket] ?? 0) + count
+      this.#total += count
+    }
   }
-  return null
+
+  addSum(other: HistogramSum): void {
+    const [counts, more] = [this.#counts, other.#counts]
+    while (counts.length < more.length) counts.push(0)
+    for (let bucket = 0; bucket < more.length; bucket++) counts[bucket] = (counts[bucket] ?? 0) + (more[bucket] ?? 0)
+    this.#total += other.#total
+  }
+
+  /** The values that these shares of all, which grow, are not above; `null` without any. */
+  percentiles<const TShares extends readonly number[]>(shares: TShares): { [K in keyof TShares]: number } | null {
+    if (this.#total === 0) return null
+    let bucket = 0
+    let seen = this.#counts[0] ?? 0
+    const found = shares.map((share) => {
+      while (seen < this.#total * share && bucket < this.#counts.length - 1) seen += this.#counts[++bucket] ?? 0
+      return middleOf(bucket)
+    })
+    return found as { [K in keyof TShares]: number }
+  }
 }

@@ -1,4 +1,4 @@
-export { addHistograms, bucketOf, type Histogram, percentileOf } from './histogram'
+export { addHistograms, bucketOf, type Histogram, HistogramSum } from './histogram'
 export { createBreath } from './breath'
 export { describeError, describeFailure, errorFrom } from './describe-error'
 export type { ErrorDetail } from './durably-error'
@@ -40,11 +40,25 @@ export {
 export { guarded, handled, onRejection } from './guarded'
 export { isSameJson, type Json } from './json'
 export { type KnownOptions, type OptionNames, refuseMisspelledOptions, refuseUnknownOptions } from './known-options'
+export { Listeners } from './listeners'
 export { toLogData, toLogText } from './logging'
-export { refuseBadDuration, refuseBadKey, refuseBadText, requireDuration, requireInteger } from './option-values'
+export {
+  instantIn,
+  isInstant,
+  isStorableInstant,
+  requireDelay,
+  refuseBadDuration,
+  refuseBadKey,
+  refuseBadText,
+  requireAge,
+  requireBoolean,
+  requireDuration,
+  requireInteger,
+} from './option-values'
 export { createPatience } from './patience'
 export { builtin } from './platform'
 export { createReporter, type Logger } from './reporter'
+export { goRounds } from './rounds'
 export { ENDED_STATUSES, type EndedStatus, isEnded, RUN_STATUSES, type RunStatus } from './run-status'
 export { parseNow, parseWith, type SchemaIssue, type SchemaResult, type StandardSchema } from './schema'
 export {

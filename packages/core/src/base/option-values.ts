@@ -1,4 +1,5 @@
 import { cleanText } from './clean-text'
+import { LONGEST_DELAY_MS, toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 
 const MAX_NAME_LENGTH = 512
@@ -19,8 +20,46 @@ export function refuseBadKey(what: string, key: unknown): void {
 }
 
 export function refuseBadDuration(what: string, ms: number | undefined): void {
-  if (ms === undefined || (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY)) return
+  if (ms !== undefined) requireAge(what, ms)
+}
+
+/** How old something is at least: 0 is a time as well. */
+export function requireAge(what: string, ms: number): void {
+  if (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY) return
   throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
+}
+
+/** For how long something is put off. */
+export function requireDelay(what: string, ms: number): void {
+  if (typeof ms === 'number' && ms >= 0 && ms <= LONGEST_DELAY_MS) return
+  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0 up to 100 years, not ${String(ms)}.`)
+}
+
+/** Instants are compared as text, so all of them are of one width; and Postgres knows no year 0. */
+export function isStorableInstant(given: Date | string): boolean {
+  if (typeof given !== 'string' && !(given instanceof Date)) return false
+  const date = new Date(given)
+  return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999
+}
+
+/** An instant of the application as it is stored. */
+export function instantIn(what: string, given: Date | string): string {
+  if (isStorableInstant(given)) return toInstant(new Date(given).getTime())
+  throw new InvalidOptionError(
+    `${what} must be a Date or an ISO 8601 text of the years 1 to 9999, not ${String(given)}.`,
+  )
+}
+
+/** An instant as records have it and nothing else: databases compare it as it is, or read it each in its own way. */
+export function isInstant(value: unknown): value is string {
+  if (typeof value !== 'string') return false
+  const ms = Date.parse(value)
+  return !Number.isNaN(ms) && new Date(ms).toISOString() === value
+}
+
+export function requireBoolean(what: string, value: unknown): void {
+  if (typeof value === 'boolean') return
+  throw new InvalidOptionError(`${what} must be true or false, not ${String(value)}.`)
 }
 
 /** For what would spin, or never come, at 0. */

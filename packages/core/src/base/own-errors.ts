@@ -32,46 +32,50 @@ import {
   UnknownOutcomeError,
 } from './storage-errors'
 
-interface OwnError {
-  readonly type: { readonly prototype: DurablyError }
-  /** What it has besides name, message, code and issues. */
-  readonly fields?: readonly string[]
-}
+type OwnClass = Pick<typeof DurablyError, 'prototype' | 'durably:error'>
 
-/** Every class of error that durably throws. */
-const OWN_ERRORS = {
-  CancelledError: { type: CancelledError, fields: ['runId'] },
-  CapabilityMissingError: { type: CapabilityMissingError, fields: ['capability'] },
-  ClosedError: { type: ClosedError },
-  ConflictError: { type: ConflictError, fields: ['runId', 'status'] },
-  CrashLimitError: { type: CrashLimitError },
-  DuplicateJobError: { type: DuplicateJobError },
-  DuplicateStepError: { type: DuplicateStepError },
-  DurablyError: { type: DurablyError },
-  ExecutionAbortedError: { type: ExecutionAbortedError, fields: ['reason'] },
-  HistoryRequiredError: { type: HistoryRequiredError },
-  InterruptedError: { type: InterruptedError, fields: ['stepName'] },
-  InvalidOptionError: { type: InvalidOptionError },
-  LogArchiveError: { type: LogArchiveError, fields: ['reason'] },
-  MigrationError: { type: MigrationError },
-  NestedStepError: { type: NestedStepError },
-  NotFoundError: { type: NotFoundError },
-  NotMigratedError: { type: NotMigratedError },
-  ParkedError: { type: ParkedError },
-  PayloadTooLargeError: { type: PayloadTooLargeError, fields: ['bytes', 'limit'] },
-  PermanentError: { type: PermanentError },
-  RetryAfterError: { type: RetryAfterError, fields: ['retryAfterMs'] },
-  RunFailedError: { type: RunFailedError, fields: ['run'] },
-  SchemaTooNewError: { type: SchemaTooNewError },
-  SerializationError: { type: SerializationError, fields: ['path'] },
-  StepError: { type: StepError },
-  StorageError: { type: StorageError, fields: ['mayHaveArrived'] },
-  TimeoutError: { type: TimeoutError },
-  UnknownOutcomeError: { type: UnknownOutcomeError },
-  ValidationError: { type: ValidationError },
-} as const satisfies Readonly<Record<string, OwnError>>
+/** Every class of error that durably throws, and what it has besides name, message, code and issues. */
+const OWN_ERRORS: readonly (readonly [type: OwnClass, ...fields: string[]])[] = [
+  [CancelledError, 'runId'],
+  [CapabilityMissingError, 'capability'],
+  [ClosedError],
+  [ConflictError, 'runId', 'status'],
+  [CrashLimitError],
+  [DuplicateJobError],
+  [DuplicateStepError],
+  [DurablyError],
+  [ExecutionAbortedError, 'reason'],
+  [HistoryRequiredError],
+  [InterruptedError, 'stepName'],
+  [InvalidOptionError],
+  [LogArchiveError, 'reason'],
+  [MigrationError],
+  [NestedStepError],
+  [NotFoundError],
+  [NotMigratedError],
+  [ParkedError],
+  [PayloadTooLargeError, 'bytes', 'limit'],
+  [PermanentError],
+  [RetryAfterError, 'retryAfterMs'],
+  [RunFailedError, 'run'],
+  [SchemaTooNewError],
+  [SerializationError, 'path'],
+  [StepError],
+  [StorageError, 'mayHaveArrived'],
+  [TimeoutError],
+  [UnknownOutcomeError],
+  [ValidationError],
+]
+
+interface OwnError {
+  readonly type: OwnClass
+  readonly fields: readonly string[]
+}
 
 /** The class of that name, unless it is one of a newer copy of this package. */
 export function ownError(kind: string): OwnError | undefined {
-  return Object.hasOwn(OWN_ERRORS, kind) ? OWN_ERRORS[kind as keyof typeof OWN_ERRORS] : undefined
+  const found = OWN_ERRORS.find(([type]) => type['durably:error'].kind === kind)
+  if (found === undefined) return undefined
+  const [type, ...fields] = found
+  return { type, fields }
 }

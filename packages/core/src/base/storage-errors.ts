@@ -3,7 +3,6 @@ import { DurablyError } from './durably-error'
 /** The storage (or how it was set up) cannot do what was asked; `capability` names the group of methods that it lacks. */
 export class CapabilityMissingError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'CapabilityMissingError', isPermanent: true }
-  override readonly name: string = 'CapabilityMissingError'
   readonly capability: string
 
   constructor(capability: string, wanted: string) {
@@ -15,7 +14,6 @@ export class CapabilityMissingError extends DurablyError {
 /** A live view of a run executed elsewhere needs its history in the database: `durably.use(withLogPersistence())`. */
 export class HistoryRequiredError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'HistoryRequiredError' }
-  override readonly name: string = 'HistoryRequiredError'
 
   constructor(what: string) {
     super('HISTORY_REQUIRED', `${what} needs stored events: durably.use(withLogPersistence()).`)
@@ -25,7 +23,6 @@ export class HistoryRequiredError extends DurablyError {
 /** The tables are missing or older than this code: `await durably.migrate()`. */
 export class NotMigratedError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'NotMigratedError' }
-  override readonly name: string = 'NotMigratedError'
 
   constructor(found: number, wanted: number) {
     const state = found === 0 ? 'has no durably tables' : `has schema version ${found}, this code needs ${wanted}`
@@ -36,7 +33,6 @@ export class NotMigratedError extends DurablyError {
 /** The tables are so new that this code must not touch them: update durably. */
 export class SchemaTooNewError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'SchemaTooNewError' }
-  override readonly name: string = 'SchemaTooNewError'
 
   constructor(minReader: number, known: number) {
     super(
@@ -49,7 +45,6 @@ export class SchemaTooNewError extends DurablyError {
 /** `migrate()` found something it does not own or cannot use, such as another table of a name of its own. */
 export class MigrationError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'MigrationError' }
-  override readonly name: string = 'MigrationError'
 
   constructor(message: string, options?: ErrorOptions) {
     super('MIGRATION_FAILED', message, options)
@@ -90,7 +85,6 @@ export type StorageErrorCode =
  */
 export class StorageError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'StorageError' }
-  override readonly name: string = 'StorageError'
   declare readonly code: StorageErrorCode
   /** Whether the database may have got what was asked of it: not when it could not even be reached. */
   readonly mayHaveArrived: boolean
@@ -113,7 +107,6 @@ export function isRejection(error: unknown): error is StorageError {
 /** The call was sent, and the connection was lost before the answer came. Repeating the call with the same idempotency key is safe. */
 export class UnknownOutcomeError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'UnknownOutcomeError' }
-  override readonly name: string = 'UnknownOutcomeError'
 
   constructor(what: string, options?: ErrorOptions) {
     const why = options?.cause instanceof Error ? options.cause.message : 'the answer was lost'
@@ -131,7 +124,6 @@ export type LogArchiveTrouble = 'no-archive' | 'missing' | 'broken' | 'unreachab
 /** The logs of a run are in an archive, and cannot be had from it; the run is as it was. `reason` says why. */
 export class LogArchiveError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'LogArchiveError' }
-  override readonly name: string = 'LogArchiveError'
   readonly reason: LogArchiveTrouble
 
   constructor(reason: LogArchiveTrouble, message: string, options?: ErrorOptions) {
@@ -143,7 +135,6 @@ export class LogArchiveError extends DurablyError {
 /** An instance that was closed. Create another one. */
 export class ClosedError extends DurablyError {
   static override readonly 'durably:error' = { kind: 'ClosedError' }
-  override readonly name: string = 'ClosedError'
 
   constructor() {
     super('CLOSED', 'This durably instance was closed.')

@@ -110,6 +110,7 @@ describe('getAudit()', () => {
     await expect(durably.getAudit({ cursor: { at: 'yesterday', id } })).rejects.toThrow(InvalidOptionError)
     await expect(durably.getAudit({ limit: 0 })).rejects.toThrow(InvalidOptionError)
     await expect(durably.purgeAudit({ olderThan: -1 })).rejects.toThrow(InvalidOptionError)
+    await expect(durably.purgeAudit({} as never)).rejects.toThrow('olderThan must be a number of milliseconds from 0')
     const { audit: _none, ...storage } = createMemoryStorage()
     const without = bench.open({ storage })
     await expect(without.cancel(id, { as: ANN })).rejects.toThrow(CapabilityMissingError)

@@ -1,10 +1,19 @@
-import { decodeValue, InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import {
+  decodeValue,
+  InvalidOptionError,
+  isInstant,
+  type OptionNames,
+  requireAge,
+  refuseUnknownOptions,
+  requireInteger,
+} from '../base'
 import type { Engine } from '../engine'
+import { removeAll } from './remove-all'
 import { type AuditCursor, type AuditQuery, type AuditRecord, capability } from '../port'
 
 /** What somebody did. */
 export interface AuditEntry extends Omit<AuditRecord, 'before' | 'after'> {
-  /** Of a run its status and attempt, of many runs their ids, of a job whether it is paused, of settings their values. */
+  /** Of a run its status and attempt, of many runs their ids, of a job whether it is paused, of a schedule what it is, of settings their values. */
   readonly before: unknown
   /** `null` for what was removed. */
   readonly after: unknown
@@ -14,9 +23,9 @@ export interface AuditEntry extends Omit<AuditRecord, 'before' | 'after'> {
 export interface AuditFilter {
   /** Of this actor. */
   readonly actor?: string | undefined
-  /** Such as `cancel`, `retry`, `signal`, `deleteRun`, `purge`, `pauseJob`, `settings`. */
+  /** Such as `cancel`, `retry`, `signal`, `fork`, `deleteRun`, `purge`, `pauseJob`, `schedules.pause`, `inbox.replay`, `settings`. */
   readonly action?: string | undefined
-  /** The id of a run, or the name of a job. */
+  /** The id of a run, or the name of a job or a schedule. */
   readonly target?: string | undefined
   /** Of this tenant only. */
   readonly tenant?: string | undefined
@@ -47,9 +56,7 @@ export function createAuditReads({ storage }: Engine, tenant?: string): AuditRea
       refuseUnknownOptions('getAudit()', filter, FILTER)
       const group = capability(storage, 'audit', 'getAudit()')
       const { limit, cursor } = filter
-      if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0)) {
-        throw new InvalidOptionError(`limit must be a positive integer, not ${String(limit)}.`)
-      }
+      if (limit !== undefined) requireInteger('limit', limit, { from: 1 })
       if (cursor !== undefined) requireCursor(cursor)
       const scope = tenant === undefined ? {} : { tenant }
       const given = Object.entries(filter).filter(([, value]) => value !== undefined)
@@ -63,15 +70,10 @@ export function createAuditReads({ storage }: Engine, tenant?: string): AuditRea
   }
 }
 
-/** Databases read what is no instant each in its own way. */
 function requireCursor(cursor: AuditCursor): void {
   const { at, id } = Object(cursor) as Partial<AuditCursor>
-  if (typeof id === 'string' && typeof at === 'string' && isInstant(at)) return
+  if (typeof id === 'string' && isInstant(at)) return
   throw new InvalidOptionError('cursor must be an entry of getAudit(), or its at and id.')
-}
-
-function isInstant(text: string): boolean {
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) && !Number.isNaN(Date.parse(text))
 }
 
 /** How far back the audit goes. */
@@ -85,14 +87,7 @@ const BATCH = 500
 export async function purgeAudit(engine: Engine, options: AuditPurge): Promise<number> {
   refuseUnknownOptions('purgeAudit()', options, { olderThan: true })
   const { olderThan } = options
-  if (!(typeof olderThan === 'number' && olderThan >= 0 && Number.isFinite(olderThan))) {
-    throw new InvalidOptionError(`olderThan must be a number of milliseconds from 0, not ${String(olderThan)}.`)
-  }
+  requireAge('olderThan', olderThan)
   const group = capability(engine.storage, 'audit', 'purgeAudit()')
-  for (let removed = 0; ; ) {
-    const batch = await group.purge({ olderThanMs: olderThan, limit: BATCH })
-    removed += batch
-    if (batch < BATCH) return removed
-    await engine.breathe()
-  }
+  return removeAll(engine, BATCH, () => group.purge({ olderThanMs: olderThan, limit: BATCH }))
 }

@@ -15,8 +15,10 @@ import {
 } from '../base'
 import { type Engine, recorded } from '../engine'
 import { type EventInput, type Run, toRun } from '../job'
-import { capability, LIFECYCLE, type PurgeParams, type RunCommand, type RunRecord, type Scope } from '../port'
+import { removeAll } from './remove-all'
+import { capability, COMMANDED_FROM, type PurgeParams, type RunCommand, type RunRecord, type Scope } from '../port'
 import { type Actor, actorIn, type CommandOptions, notedBy, type Noted } from './acting'
+import { continuationStateOf } from './explain'
 import { listOf } from './runs'
 
 /** Which ended runs `purge()` removes: those that meet every condition. */
@@ -118,7 +120,7 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
         { kind: 'cancel', runId: id, events: { cancelled, requested }, ...by('cancel', options) },
         (after) => cancelEvent(after, after.status === 'running'),
       )
-      return toRun(run)
+      return toRun(run, continuationStateOf(engine, run))
     },
     async signal(id, name, ...[payload, options = {}]) {
       const signals = capability(storage, 'signals', 'signal()')
@@ -164,12 +166,9 @@ interface PurgeScope {
 
 async function purgeRuns(engine: Engine, options: PurgeOptions, { scope, as }: PurgeScope): Promise<number> {
   const params = { ...toPurge(options), ...scope }
-  for (let removed = 0; ; ) {
-    const batch = await engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as ?? as) })
-    removed += batch
-    if (batch < PURGE_BATCH) return removed
-    await engine.breathe()
-  }
+  return removeAll(engine, PURGE_BATCH, () =>
+    engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as ?? as) }),
+  )
 }
 
 function endedBefore({ id, status }: RunRecord): ConflictError {
@@ -212,9 +211,10 @@ function cancelEvent({ id, jobName }: RunNames, requested: boolean): EventInput 
 }
 
 function conflict({ kind, runId }: RunCommand, { status }: RunRecord): ConflictError {
-  const wanted = kind === 'cancel' ? [...LIFECYCLE.cancel.from, ...LIFECYCLE.requestCancel.from] : statesFor(kind)
+  const wanted = kind === 'cancel' ? [...COMMANDED_FROM.cancel, ...COMMANDED_FROM.requestCancel] : statesFor(kind)
+  const call = kind === 'park' ? 'parking' : `${ACTIONS[kind]}()`
   return new ConflictError(
-    `Run ${runId} is ${status}; ${WORDS[kind]} takes a run that is ${wanted.join(', ')}.`,
+    `Run ${runId} is ${status}; ${call} takes a run that is ${wanted.join(', ')}.`,
     runId,
     status,
   )
@@ -229,15 +229,6 @@ const ACTIONS = {
   failParked: 'failParked',
 } as const
 
-const WORDS = {
-  cancel: 'cancel()',
-  retry: 'retry()',
-  remove: 'deleteRun()',
-  park: 'parking',
-  unpark: 'unpark()',
-  failParked: 'failParked()',
-} as const satisfies Record<RunCommand['kind'], string>
-
 function isAge(olderThan: number | Date): boolean {
   if (olderThan instanceof Date) return !Number.isNaN(olderThan.getTime())
   return typeof olderThan === 'number' && olderThan >= 0 && Number.isFinite(olderThan)
@@ -245,7 +236,7 @@ function isAge(olderThan: number | Date): boolean {
 
 function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string[] {
   if (kind === 'unpark' || kind === 'failParked') return ['parked']
-  return LIFECYCLE[kind === 'park' ? 'parkPending' : kind].from
+  return COMMANDED_FROM[kind]
 }
 
 const SIGNAL_OPTIONS: OptionNames<SignalOptions> = { dedupeKey: true, as: true }

@@ -2,7 +2,7 @@ import { InvalidOptionError, LONGEST_DELAY_MS, refuseBadText, refuseUnknownOptio
 import type { Engine } from '../engine'
 import { TRIGGER_DEBOUNCE, type TriggerDebounce, type TriggerOptions } from '../job'
 import { capability, type DebouncedRun, type EnqueueAnswer, type NewRun } from '../port'
-import { surely } from './surely'
+import { retriedWrite } from './retried-write'
 
 /** Only one trigger at a time can be put off: of several at once it would be the last one anyway. */
 export function refuseDebounce(options: Omit<TriggerOptions, 'debounce'>): void {
@@ -46,5 +46,5 @@ export function enqueueDebounced(
   const start = { afterMs: Math.min(wait, maxWait ?? wait) }
   const debounced: DebouncedRun = { run: { ...run, start }, key, waitMs: wait, maxWaitMs: maxWait }
   if (transaction !== null) return storage.enqueue(debounced, transaction)
-  return surely(engine, 'the trigger', () => storage.enqueue(debounced))
+  return retriedWrite(engine, 'the trigger', () => storage.enqueue(debounced))
 }

@@ -1,5 +1,6 @@
 import { type Engine, limitsOf, type WorkerState } from '../engine'
 import { isSuspect, type RunRecord } from '../port'
+import type { ContinuationState } from '../job'
 
 /** The worker of this instance. */
 export interface WorkerNow {
@@ -33,17 +34,27 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
 /** A run whose worker has missed so many renewals is one to be confirmed. */
 const LATE_BEATS = 3
 
+/** Told, not stored: only who is in touch with the database could write it, and that one knows better. */
+export function continuationStateOf(
+  { environment, options }: Engine,
+  { status, heartbeatAt, leaseUntil }: RunRecord,
+): ContinuationState {
+  if (status !== 'running') return 'NONE'
+  const now = environment.clock.now()
+  const isLate = now - Date.parse(heartbeatAt ?? '') > LATE_BEATS * options.heartbeatIntervalMs
+  return isLate && !isPast(leaseUntil, now) ? 'CONFIRMING' : 'NONE'
+}
+
 function inStep(run: RunRecord): string {
   return run.errorDetail?.stepName === undefined ? '' : ` in step "${run.errorDetail.stepName}"`
 }
 
-function explainRunning({ environment, options }: Engine, run: RunRecord): string {
-  const now = environment.clock.now()
+function explainRunning(engine: Engine, run: RunRecord): string {
+  const now = engine.environment.clock.now()
   const cancelling = run.cancelRequestedAt === null ? '' : ` It was asked to cancel at ${run.cancelRequestedAt}.`
-  const isLate = now - Date.parse(run.heartbeatAt ?? '') > LATE_BEATS * options.heartbeatIntervalMs
   const lease = isPast(run.leaseUntil, now)
     ? `its lease ran out at ${run.leaseUntil}, and the next worker that looks takes it back.`
-    : isLate
+    : continuationStateOf(engine, run) === 'CONFIRMING'
       ? `its renewals are late, so nobody knows whether it goes on (CONFIRMING); without news it is taken back after ${run.leaseUntil}.`
       : `without news it is taken back after ${run.leaseUntil}.`
   return `is running on worker ${run.ownerId}, which was last heard of at ${run.heartbeatAt}; ${lease}${cancelling}`

@@ -10,13 +10,15 @@ import {
   parseWith,
   refuseUnknownOptions,
 } from '../base'
-import { type Engine, recorded } from '../engine'
-import { type EventInput, type Run, toRun } from '../job'
+import type { Engine } from '../engine'
+import { namedJob, type Run, toRun } from '../job'
 import { capability, type NewRun, type RunRecord, type StepRecord } from '../port'
+import { type Actor, type CommandOptions, notedBy } from './acting'
 import { isId } from './runs'
+import { announceCreated, newRunOfEncoded } from './trigger'
 
 /** From where a run is done again, and with what. */
-export interface ForkOptions {
+export interface ForkOptions extends CommandOptions {
   /**
    * The name of a completed step: it and the completed steps before it are kept, and the new run goes on after them. Default:
    * from the beginning.
@@ -39,12 +41,14 @@ export interface RunForksParams {
   readonly engine: Engine
   /** Everything is limited to this tenant. */
   readonly tenant?: string | undefined
+  /** Who does it, where a call does not say. */
+  readonly as?: Actor | undefined
   readonly onForked: () => void
 }
 
-const FORK_OPTIONS: OptionNames<ForkOptions> = { after: true, payload: true }
+const FORK_OPTIONS: OptionNames<ForkOptions> = { after: true, payload: true, as: true }
 
-export function createForks({ engine, tenant, onForked }: RunForksParams): RunForks {
+export function createForks({ engine, tenant, as, onForked }: RunForksParams): RunForks {
   const { storage } = engine
   const scope = tenant === undefined ? {} : { tenant }
   return {
@@ -60,15 +64,10 @@ export function createForks({ engine, tenant, onForked }: RunForksParams): RunFo
         run: newRunLike(engine, origin, payload),
         originId: origin.id,
         steps: kept.map((step) => ({ id: step.id, copyId: engine.environment.createId() })),
+        ...notedBy(engine, 'fork', options.as ?? as),
       })
       if (run === null) throw NotFoundError.run(origin.id)
-      const event: EventInput = {
-        type: 'run:trigger',
-        runId: run.id,
-        jobName: run.jobName,
-        payload: decodeValue(run.payload),
-      }
-      engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
+      announceCreated(engine, run)
       onForked()
       return toRun(run)
     },
@@ -109,25 +108,15 @@ async function payloadOf({ jobs, declared }: Engine, { jobName }: RunRecord, pay
 
 /** Steps of one version are for code of that version. */
 function newRunLike(engine: Engine, origin: RunRecord, payload: Json | null): NewRun {
-  return {
-    id: engine.environment.createId(),
-    tenant: origin.tenant,
-    jobName: origin.jobName,
-    jobVersion: origin.jobVersion,
+  const { jobName, jobVersion: version, timeoutMs } = origin
+  const { tenant, labels, concurrencyLimit, holdKeyWhileWaiting, priority } = origin
+  return newRunOfEncoded({
+    engine,
+    job: { ...namedJob(jobName), version, timeoutMs },
     payload,
-    labels: origin.labels,
-    idempotencyKey: null,
-    onConflict: 'return',
-    concurrencyKey: origin.concurrencyKey,
-    concurrencyLimit: origin.concurrencyLimit,
-    holdKeyWhileWaiting: origin.holdKeyWhileWaiting,
-    priority: origin.priority,
-    start: { afterMs: 0 },
-    timeoutMs: origin.timeoutMs,
-    parentRunId: null,
-    scheduleId: null,
-    scheduledFor: null,
-    traceParent: engine.plugins.traceParent(),
-    events: recorded(engine, { type: 'run:trigger', runId: '', jobName: origin.jobName, payload: null }),
-  }
+    options: {
+      ...{ tenant, labels, concurrencyLimit, holdKeyWhileWaiting, priority },
+      concurrencyKey: origin.concurrencyKey ?? undefined,
+    },
+  })
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Durably, EventType, RecordedHistory } from '../index'
+import type { Durably, EventType } from '../index'
+import type { RecordedHistory } from '../extend'
 import {
   anything,
   type Bench,

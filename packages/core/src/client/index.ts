@@ -34,10 +34,8 @@ export {
   createRuns,
   DEFAULTS,
   enqueueRuns,
-  isStorableInstant,
   newRunOf,
   newRunOfEncoded,
-  toNewRun,
   toTriggeredRun,
   type TriggerItem,
 } from './trigger'

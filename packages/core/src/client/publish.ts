@@ -1,18 +1,17 @@
 import {
   encodeValue,
+  instantIn,
   InvalidOptionError,
-  LONGEST_DELAY_MS,
   type OptionNames,
+  requireDelay,
   refuseBadKey,
   refuseBadText,
   refuseUnknownOptions,
-  toInstant,
 } from '../base'
 import type { Engine } from '../engine'
 import { capability, type NewMessage } from '../port'
 import { commonTransaction } from './caller-transaction'
-import { surely } from './surely'
-import { isStorableInstant } from './trigger'
+import { retriedWrite } from './retried-write'
 
 /** Something that has happened, for the jobs that want to know (`on`). */
 export interface Message {
@@ -68,7 +67,7 @@ export function createPublishing(engine: Engine, tenant?: string): Publishing<Me
       const transaction = commonTransaction([message.transaction])
       if (transaction !== null) capability(engine.storage, 'transaction', 'publish({ transaction })')
       const [answer] = await (transaction === null
-        ? surely(engine, 'publish()', () => inbox.publish([wanted]))
+        ? retriedWrite(engine, 'publish()', () => inbox.publish([wanted]))
         : inbox.publish([wanted], transaction))
       const created = answer?.created === true
       const { id, type: messageType, tenant: owner } = answer?.message ?? wanted
@@ -87,18 +86,13 @@ function newMessage({ environment }: Engine, message: Message): NewMessage {
   refuseBadKey('dedupeKey', dedupeKey)
   refuseBadText('tenant', tenant)
   if (at !== undefined && delay !== undefined) throw new InvalidOptionError('Give either at or delay, not both.')
-  if (at !== undefined && !isStorableInstant(at)) {
-    throw new InvalidOptionError(`at must be a Date or an ISO 8601 text of the years 1 to 9999, not ${String(at)}.`)
-  }
-  if (delay !== undefined && !(typeof delay === 'number' && delay >= 0 && delay <= LONGEST_DELAY_MS)) {
-    throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${String(delay)}.`)
-  }
+  if (delay !== undefined) requireDelay('delay', delay)
   return {
     id: environment.createId(),
     tenant: tenant ?? '',
     type,
     payload: encodeValue(payload, `The payload of message "${type}"`),
     dedupeKey: dedupeKey ?? null,
-    start: at === undefined ? { afterMs: delay ?? 0 } : { at: toInstant(new Date(at).getTime()) },
+    start: at === undefined ? { afterMs: delay ?? 0 } : { at: instantIn('at', at) },
   }
 }

@@ -1,4 +1,4 @@
-import { InvalidOptionError } from '../base'
+import { InvalidOptionError, isInstant } from '../base'
 import type { RunCursor, Scope, Storage } from '../port'
 
 /** The place where the next page begins. A run says itself where it was; an id has to be looked up. */
@@ -15,11 +15,4 @@ function placeOf(run: unknown): RunCursor {
   const { createdAt, id } = Object(run) as Readonly<Record<keyof RunCursor, unknown>>
   if (typeof id === 'string' && isInstant(createdAt)) return { createdAt, id }
   throw new InvalidOptionError('cursor must be the last run of the page before, or its id.')
-}
-
-/** As records have it and nothing else: the storage compares it as it is. */
-function isInstant(value: unknown): value is string {
-  if (typeof value !== 'string') return false
-  const ms = Date.parse(value)
-  return !Number.isNaN(ms) && new Date(ms).toISOString() === value
 }

@@ -1,7 +1,8 @@
 import { decodeValue, type Environment, InvalidOptionError, type Json } from '../base'
 import { type Engine, jobOf, noJob, recorded } from '../engine'
 import { type EventInput, type JobDefinition, namedJob, type TriggerOptions } from '../job'
-import type { EventTemplate, NewRun } from '../port'
+import type { AuditNote, EventTemplate, NewRun } from '../port'
+import { type Actor, notedBy } from './acting'
 import { refuseDebounce } from './debounce'
 import { newRunOf, newRunOfEncoded } from './trigger'
 
@@ -22,6 +23,8 @@ export interface RunDrafts {
   run(draft: RunDraft): NewRun
   /** What is to be kept of an event, with the write that it tells of. */
   recorded(event: EventInput): readonly EventTemplate[]
+  /** What a write carries when somebody said who does it. */
+  noted(action: string, as: Actor | undefined): { readonly audit?: AuditNote }
   /** The jobs that this instance executes. */
   jobs(): readonly JobDefinition[]
   /** Tells of runs that were created, and has the worker look for them. */
@@ -53,6 +56,7 @@ export function createRunDrafts(engine: Engine, onCreated: () => void): RunDraft
       events: recorded(engine, { type: 'run:trigger', runId: '', jobName: draft.jobName, payload: null }),
     }),
     recorded: (event) => recorded(engine, event),
+    noted: (action, as) => notedBy(engine, action, as),
     jobs: () => [...engine.jobs.values()],
     announce(created) {
       for (const { id: runId, jobName, payload } of created) {

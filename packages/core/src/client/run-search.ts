@@ -1,6 +1,5 @@
-import { InvalidOptionError, type OptionNames, toInstant } from '../base'
-import type { Instant, RunQuery, StepKind } from '../port'
-import { isStorableInstant } from './trigger'
+import { instantIn, InvalidOptionError, type OptionNames } from '../base'
+import type { RunQuery, StepKind } from '../port'
 
 /** What a run can wait for: a retry or a decision about it, or in its job a signal, an instant, or the end of other runs. */
 export type Wait = 'retry' | 'unpark' | 'signal' | 'time' | 'child'
@@ -53,13 +52,6 @@ export function toSearch({ createdFrom, createdBefore, idPrefix, errorCode, wait
     ...(waitsFor !== undefined && WAITS[waitsFor]),
     ...(parent !== undefined && { parentRunId: parent }),
   }
-}
-
-export function instantIn(name: string, given: Date | string): Instant {
-  if (isStorableInstant(given)) return toInstant(new Date(given).getTime())
-  throw new InvalidOptionError(
-    `${name} must be a Date or an ISO 8601 text of the years 1 to 9999, not ${String(given)}.`,
-  )
 }
 
 function refuseBadWord(name: keyof RunSearch, given: unknown): void {

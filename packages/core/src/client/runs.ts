@@ -4,11 +4,13 @@ import {
   InvalidOptionError,
   type OptionNames,
   refuseUnknownOptions,
+  requireBoolean,
+  requireInteger,
   RUN_STATUSES,
   type RunStatus,
 } from '../base'
 import { readLogs } from './archived-logs'
-import { explainRun, type WorkerNow } from './explain'
+import { continuationStateOf, explainRun, type WorkerNow } from './explain'
 import { type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
 import { toCursor } from './run-cursor'
 import { readStatistics, type Statistics, type StatisticsFilter } from './statistics'
@@ -98,14 +100,14 @@ export function createRunReads(engine: Engine, worker: WorkerNow, tenant?: strin
   return {
     async getRun(id) {
       const run = await find(id)
-      return run === null ? null : toRun(run)
+      return run === null ? null : toRun(run, continuationStateOf(engine, run))
     },
     async getRuns(filter = {}) {
       refuseUnknownOptions('getRuns()', filter, RUN_FILTER)
       const query = { ...toQuery(filter), ...scope }
       const { cursor } = filter
       const place = cursor === undefined ? {} : { cursor: await toCursor(storage, cursor, query) }
-      return (await storage.getRuns({ ...query, ...place })).map((run) => toRun(run))
+      return (await storage.getRuns({ ...query, ...place })).map((run) => toRun(run, continuationStateOf(engine, run)))
     },
     async getSteps(id) {
       return isId(id) ? (await storage.getSteps(id, scope)).map(toStep) : []
@@ -161,8 +163,7 @@ function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit
     throw new InvalidOptionError(`"${unknown}" is not a status. There are ${RUN_STATUSES.join(', ')}.`)
   }
   for (const [name, given] of Object.entries({ waitsForRetry, parked })) {
-    if (given !== undefined && typeof given !== 'boolean')
-      throw new InvalidOptionError(`${name} must be true or false, not ${String(given)}.`)
+    if (given !== undefined) requireBoolean(name, given)
   }
   if (search.waitsFor !== undefined && (waitsForRetry !== undefined || parked !== undefined)) {
     throw new InvalidOptionError('Give either waitsFor, or waitsForRetry and parked, not both.')
@@ -197,6 +198,6 @@ function toPage<TCursor>(call: string, page: PageOptions<TCursor>) {
 }
 
 function refuseBadLimit(limit: number, name = 'limit'): number {
-  if (Number.isSafeInteger(limit) && limit > 0) return limit
-  throw new InvalidOptionError(`${name} must be a positive integer, not ${limit}.`)
+  requireInteger(name, limit, { from: 1 })
+  return limit
 }

@@ -42,6 +42,7 @@ const SETTINGS: Readonly<Record<keyof SettingValues, Rule>> = {
   leaderLeaseSeconds: { name: 'leader_lease_seconds', isAboveZero: true },
 }
 const KEYS = Object.keys(SETTINGS) as (keyof SettingValues)[]
+const TAKEN = Object.fromEntries(KEYS.map((key) => [key, true] as const))
 
 export function createSettings(engine: Engine): Settings {
   const { storage, environment } = engine
@@ -73,7 +74,7 @@ export function createSettings(engine: Engine): Settings {
 }
 
 function toStored(changes: SettingChanges): Readonly<Record<string, Json | null>> {
-  refuseUnknownOptions('settings.set()', changes, { ...TAKEN })
+  refuseUnknownOptions('settings.set()', changes, TAKEN)
   const entries = KEYS.flatMap((key) => {
     const value = changes[key]
     if (value === undefined) return []
@@ -82,13 +83,6 @@ function toStored(changes: SettingChanges): Readonly<Record<string, Json | null>
   })
   return Object.fromEntries(entries)
 }
-
-const TAKEN = {
-  logRetentionDaysDb: true,
-  auditRetentionDays: true,
-  reassignAfterSeconds: true,
-  leaderLeaseSeconds: true,
-} as const
 
 function isFit({ isAboveZero }: Rule, value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && (isAboveZero ? value > 0 : value >= 0)

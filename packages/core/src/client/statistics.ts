@@ -1,14 +1,13 @@
 import {
   type Environment,
-  type Histogram,
+  HistogramSum,
+  instantIn,
   InvalidOptionError,
   type OptionNames,
-  percentileOf,
   refuseUnknownOptions,
   toInstant,
 } from '../base'
-import { addCounts, capability, type HourCounts, type Instant, type Storage } from '../port'
-import { instantIn } from './run-search'
+import { capability, type HourCounts, type Instant, type Storage } from '../port'
 
 /** Of which runs and of which time. */
 export interface StatisticsFilter {
@@ -89,28 +88,57 @@ export async function readStatistics({ storage, environment, filter }: Statistic
   const from = floored(instantIn('from', filter.from ?? new Date(now - INTERVALS.day)), ms)
   const before = instantIn('before', filter.before ?? new Date(now))
   const { countedUntil, hours } = await group.hours({ tenant, jobName, from, before })
-  const points = new Map<Instant, HourCounts>()
-  let total = NOTHING
+  const points = new Map<Instant, CountsSum>()
+  const total = new CountsSum()
   for (const hour of hours) {
-    const at = floored(hour.hour, ms)
-    points.set(at, addCounts(points.get(at) ?? NOTHING, hour))
-    total = addCounts(total, hour)
+    const at = interval === 'hour' ? hour.hour : floored(hour.hour, ms)
+    const point = points.get(at) ?? new CountsSum()
+    points.set(at, point)
+    point.add(hour)
   }
+  // Of some sums rather than of every hour once more.
+  for (const point of points.values()) total.addSum(point)
   return {
     countedUntil,
-    points: [...points].map(([at, counts]) => ({ at, ...shown(counts) })),
-    total: shown(total),
+    points: [...points].map(([at, point]) => ({ at, ...point.shown() })),
+    total: total.shown(),
   }
 }
 
-const NOTHING: HourCounts = {
-  started: 0,
-  completed: 0,
-  failed: 0,
-  timedOut: 0,
-  cancelled: 0,
-  durations: {},
-  waits: {},
+class CountsSum {
+  started = 0
+  completed = 0
+  failed = 0
+  timedOut = 0
+  cancelled = 0
+  readonly durations = new HistogramSum()
+  readonly waits = new HistogramSum()
+
+  add(hour: HourCounts): void {
+    this.#count(hour)
+    this.durations.add(hour.durations)
+    this.waits.add(hour.waits)
+  }
+
+  addSum(other: CountsSum): void {
+    this.#count(other)
+    this.durations.addSum(other.durations)
+    this.waits.addSum(other.waits)
+  }
+
+  #count({ started, completed, failed, timedOut, cancelled }: Omit<HourCounts, 'durations' | 'waits'>): void {
+    this.started += started
+    this.completed += completed
+    this.failed += failed
+    this.timedOut += timedOut
+    this.cancelled += cancelled
+  }
+
+  shown(): StatisticsCounts {
+    const { started, completed, failed, timedOut, cancelled } = this
+    const times = { duration: percentilesOf(this.durations), queueLatency: percentilesOf(this.waits) }
+    return { started, completed, failed, timedOut, cancelled, ...times }
+  }
 }
 
 function floored(instant: Instant, ms: number): Instant {
@@ -118,13 +146,7 @@ function floored(instant: Instant, ms: number): Instant {
   return toInstant(at - (((at % ms) + ms) % ms))
 }
 
-function shown({ started, completed, failed, timedOut, cancelled, durations, waits }: HourCounts): StatisticsCounts {
-  const counts = { started, completed, failed, timedOut, cancelled }
-  return { ...counts, duration: percentilesOf(durations), queueLatency: percentilesOf(waits) }
-}
-
-function percentilesOf(histogram: Histogram): Percentiles | null {
-  const at = (share: number) => percentileOf(histogram, share) ?? 0
-  if (Object.keys(histogram).length === 0) return null
-  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) }
+function percentilesOf(sum: HistogramSum): Percentiles | null {
+  const found = sum.percentiles([0.5, 0.95, 0.99])
+  return found === null ? null : { p50: found[0], p95: found[1], p99: found[2] }
 }

@@ -11,20 +11,21 @@ import { type Engine, isWatched, recorded } from '../engine'
 import {
   decodeValue,
   encodeValue,
+  instantIn,
   InvalidOptionError,
   isSameJson,
   type Json,
-  LONGEST_DELAY_MS,
   parseNow,
+  requireDelay,
   refuseBadKey,
   refuseBadText,
   refuseUnknownOptions,
+  requireBoolean,
   requireInteger,
-  toInstant,
 } from '../base'
 import { enqueueDebounced, refuseBadDebounce, refuseDebounce } from './debounce'
-import { surely } from './surely'
-import { agreeing, type EnqueueAnswer, type NewRun } from '../port'
+import { retriedWrite } from './retried-write'
+import { agreeing, type EnqueueAnswer, type NewRun, type RunRecord } from '../port'
 
 export interface TriggerItem {
   readonly job: JobDeclaration
@@ -75,12 +76,7 @@ function announceWith(engine: Engine, transaction: object | null, tell: () => vo
   else engine.openTransactions.get(transaction)?.push(tell)
 }
 
-/** Checked and encoded, on its way into the storage. */
-export async function toNewRun(engine: Engine, item: TriggerItem): Promise<NewRun> {
-  return newRunOf(engine, item)
-}
-
-/** As `toNewRun`, within this call unless the schema of the job takes its time. */
+/** Checked and encoded, on its way into the storage; within this call unless the schema of the job takes its time. */
 export function newRunOf(engine: Engine, { job: given, payload, options }: TriggerItem): NewRun | Promise<NewRun> {
   if (options !== DEFAULTS) refuseBadOptions(options)
   // Registered after the caller got what it has of the job.
@@ -134,7 +130,7 @@ const NONE: readonly never[] = Object.freeze([])
 const AT_ONCE: NewRun['start'] = Object.freeze({ afterMs: 0 })
 
 function startIn({ runAt, delay }: TriggerOptions): NewRun['start'] {
-  if (runAt !== undefined) return { at: toInstant(new Date(runAt).getTime()) }
+  if (runAt !== undefined) return { at: instantIn('runAt', runAt) }
   return delay === undefined ? AT_ONCE : { afterMs: delay }
 }
 
@@ -158,14 +154,7 @@ function refuseBadOptions(options: TriggerOptions): void {
   for (const name of ['idempotencyKey', 'concurrencyKey'] as const) refuseBadKey(name, options[name])
   refuseBadText('tenant', options.tenant)
   if (delay !== undefined && runAt !== undefined) throw new InvalidOptionError('Give either delay or runAt, not both.')
-  if (delay !== undefined && !(typeof delay === 'number' && delay >= 0 && delay <= LONGEST_DELAY_MS)) {
-    throw new InvalidOptionError(`delay must be a number of milliseconds from 0 up to 100 years, not ${String(delay)}.`)
-  }
-  if (runAt !== undefined && !isStorableInstant(runAt)) {
-    throw new InvalidOptionError(
-      `runAt must be a Date or an ISO 8601 text of the years 1 to 9999, not ${String(runAt)}.`,
-    )
-  }
+  if (delay !== undefined) requireDelay('delay', delay)
   if (onConflict !== 'return' && onConflict !== 'reject') {
     throw new InvalidOptionError(`onConflict must be 'return' or 'reject', not '${String(onConflict)}'.`)
   }
@@ -175,7 +164,7 @@ function refuseBadOptions(options: TriggerOptions): void {
   if (options.debounce !== undefined) refuseBadDebounce(options.debounce, options)
   requireInteger('concurrencyLimit', concurrencyLimit, { from: 1, to: 1000 })
   if (typeof labels !== 'object' || labels === null) throw new InvalidOptionError('labels must be an object.')
-  if (typeof holdKeyWhileWaiting !== 'boolean') throw new InvalidOptionError('holdKeyWhileWaiting must be a boolean.')
+  requireBoolean('holdKeyWhileWaiting', holdKeyWhileWaiting)
   if (Object.keys(labels).length > MAX_LABELS)
     throw new InvalidOptionError(`A run can have ${MAX_LABELS} labels at most.`)
   for (const [name, value] of Object.entries(labels)) {
@@ -184,13 +173,6 @@ function refuseBadOptions(options: TriggerOptions): void {
       throw new InvalidOptionError(`Label "${name}" must be a string, not ${String(value)}.`)
     refuseBadText(`Label "${name}"`, value)
   }
-}
-
-/** Instants are compared as text, so all of them are of one width; and Postgres knows no year 0. */
-export function isStorableInstant(runAt: Date | string): boolean {
-  if (typeof runAt !== 'string' && !(runAt instanceof Date)) return false
-  const date = new Date(runAt)
-  return !Number.isNaN(date.getTime()) && date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999
 }
 
 type Enqueue = (runs: readonly NewRun[]) => Promise<readonly EnqueueAnswer[]>
@@ -210,20 +192,26 @@ async function enqueueByValue(runs: readonly NewRun[], enqueue: Enqueue): Promis
 
 /** A run has its id before it is sent. */
 function enqueueSurely(engine: Engine, runs: readonly NewRun[]): Promise<readonly EnqueueAnswer[]> {
-  return surely(engine, 'the trigger', () => engine.storage.enqueue(runs))
+  return retriedWrite(engine, 'the trigger', () => engine.storage.enqueue(runs))
 }
 
 function announce(engine: Engine, { run, created }: EnqueueAnswer, wanted: NewRun): void {
-  const ids = { runId: run.id, jobName: run.jobName }
   if (created) {
-    if (!isWatched(engine, 'run:trigger')) {
-      engine.events.pass('run:trigger', run.id)
-      return
-    }
-    const event: EventInput = { type: 'run:trigger', ...ids, payload: decodeValue(run.payload) }
-    engine.events.emit(event, engine.plugins.recordsEvent(event.type) ? run.lastEventSequence : undefined)
+    announceCreated(engine, run)
     return
   }
+  const { id: runId, jobName } = run
   const payloadDiffers = !isSameJson(run.payload, wanted.payload)
-  engine.events.emit({ type: 'run:deduplicated', ...ids, idempotencyKey: wanted.idempotencyKey ?? '', payloadDiffers })
+  const idempotencyKey = wanted.idempotencyKey ?? ''
+  engine.events.emit({ type: 'run:deduplicated', runId, jobName, idempotencyKey, payloadDiffers })
+}
+
+export function announceCreated(engine: Engine, { id: runId, jobName, payload, lastEventSequence }: RunRecord): void {
+  const type = 'run:trigger'
+  if (!isWatched(engine, type)) {
+    engine.events.pass(type, runId)
+    return
+  }
+  const event: EventInput = { type, runId, jobName, payload: decodeValue(payload) }
+  engine.events.emit(event, engine.plugins.recordsEvent(type) ? lastEventSequence : undefined)
 }

@@ -57,6 +57,11 @@ export class CommitLine {
     this.#closed = true
   }
 
+  /** Nothing is sent any more. */
+  get isClosed(): boolean {
+    return this.#closed
+  }
+
   #laneOf(commit: RunCommit): Lane {
     return createsRuns(commit) ? this.#creating : this.#main
   }

@@ -20,7 +20,6 @@ export class PlainEnds {
   readonly #line: CommitLine
   #gathered: End[] = []
   #isWriting = false
-  #isClosed = false
 
   constructor(engine: Engine, line: CommitLine) {
     this.#engine = engine
@@ -35,11 +34,6 @@ export class PlainEnds {
     void SOON.then(() => this.#write())
   }
 
-  /** Nothing is sent from here any more. */
-  close(): void {
-    this.#isClosed = true
-  }
-
   #write(): void {
     const ends = this.#gathered.length > LONGEST_LIST ? this.#gathered.splice(0, LONGEST_LIST) : this.#gathered
     if (ends === this.#gathered) this.#gathered = []
@@ -47,7 +41,7 @@ export class PlainEnds {
       this.#isWriting = false
       return
     }
-    if (this.#isClosed) {
+    if (this.#line.isClosed) {
       this.#settle(ends, [])
       return
     }

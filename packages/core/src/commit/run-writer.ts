@@ -65,7 +65,7 @@ export class RunWriter {
   #finished = false
   /** Something was dropped that what comes later builds on. */
   #isTorn = false
-  #ending: Piece | null = null
+  #lastPiece: Piece | null = null
   /** So many of the pieces go one by one: among them is one that the storage refuses. */
   #suspected = 0
   #ride: { readonly dueAt: number; callOff(): void } | null = null
@@ -99,8 +99,8 @@ export class RunWriter {
 
   #end(): Promise<StepAnswer> {
     return new Promise((resolve) => {
-      this.#ending = { resolve }
-      this.#pieces.push(this.#ending)
+      this.#lastPiece = { resolve }
+      this.#pieces.push(this.#lastPiece)
       this.#flush()
     })
   }
@@ -282,8 +282,8 @@ export class RunWriter {
 
   #tear({ pieces }: Parcel): void {
     this.#isTorn = true
-    const lost = this.#pieces.filter((piece) => piece !== this.#ending)
-    this.#pieces = this.#pieces.filter((piece) => piece === this.#ending)
+    const lost = this.#pieces.filter((piece) => piece !== this.#lastPiece)
+    this.#pieces = this.#pieces.filter((piece) => piece === this.#lastPiece)
     this.#chunks.take(lost)
     this.#progress = null
     this.#settle({ pieces: [...pieces, ...lost], outcome: null }, { kept: false })

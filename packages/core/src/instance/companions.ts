@@ -7,7 +7,7 @@ type Companion = Required<Pick<Plugin, 'whileStarted'>>
 export class Companions {
   readonly #all: Companion[] = []
   #started: { readonly durably: Durably; readonly term: StartedTerm; readonly end: () => void } | null = null
-  #endings: Uninstall[] = []
+  #uninstalls: Uninstall[] = []
 
   /** One that comes late begins at once. */
   add(plugin: Plugin): void {
@@ -15,7 +15,7 @@ export class Companions {
     this.#all.push(plugin as Companion)
     if (this.#started === null) return
     const { durably, term } = this.#started
-    this.#endings.push(plugin.whileStarted(durably, term))
+    this.#uninstalls.push(plugin.whileStarted(durably, term))
   }
 
   start(durably: Durably): void {
@@ -26,23 +26,23 @@ export class Companions {
     })
     const term: StartedTerm = { workerStopped }
     this.#started = { durably, term, end }
-    this.#endings = this.#all.map((companion) => companion.whileStarted(durably, term))
+    this.#uninstalls = this.#all.map((companion) => companion.whileStarted(durably, term))
   }
 
   /** The last one first. `onError` hears of those that fail. Answers how to tell that the worker has stopped. */
   stop(onError: (error: unknown) => void): { readonly left: Promise<void>; workerStopped(): void } {
-    const endings = this.#endings
+    const uninstalls = this.#uninstalls
     const started = this.#started
     this.#started = null
-    this.#endings = []
-    return { left: endAll(endings, onError), workerStopped: () => started?.end() }
+    this.#uninstalls = []
+    return { left: uninstallAll(uninstalls, onError), workerStopped: () => started?.end() }
   }
 }
 
-async function endAll(endings: readonly Uninstall[], onError: (error: unknown) => void): Promise<void> {
-  for (const end of [...endings].reverse()) {
+async function uninstallAll(uninstalls: readonly Uninstall[], onError: (error: unknown) => void): Promise<void> {
+  for (const uninstall of [...uninstalls].reverse()) {
     try {
-      await end()
+      await uninstall()
     } catch (error) {
       onError(error)
     }

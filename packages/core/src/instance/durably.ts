@@ -165,7 +165,7 @@ function accessOf({ engine, worker, lead, tails, tenant, as }: AccessParams) {
     ...createSubscriptions({ engine, tails, tenant }),
     ...createAuditReads(engine, tenant),
     ...createPublishing(engine, tenant),
-    ...createForks({ engine, tenant, onForked: () => worker.wake() }),
+    ...createForks({ engine, tenant, as, onForked: () => worker.wake() }),
     ...createRunCommands({ engine, tenant, as, onApplied: (kind, run) => tellWorker(worker, kind, run), onSignal }),
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Durably, type DurablyOptions, InvalidOptionError, type Plugin, type WorkerSwitch } from '../index'
+import { type Durably, type DurablyOptions, InvalidOptionError, type Plugin } from '../index'
+import type { WorkerSwitch } from '../extend'
 import { settled } from '../testing/fake-clock'
 import { anything, type Bench, createBench, createGate, found } from '../testing/test-bench'
 

@@ -1,4 +1,4 @@
-import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions, requireBoolean } from '../base'
 
 /** Whose runs `recover()` takes back. */
 export interface RecoverOptions {
@@ -18,6 +18,6 @@ export function deadWorkerIn(options: RecoverOptions) {
   refuseUnknownOptions('recover()', options, RECOVER_OPTIONS)
   const { workerId, crashed = true } = options
   if (typeof workerId !== 'string' || workerId === '') throw new InvalidOptionError('recover() needs a workerId.')
-  if (typeof crashed !== 'boolean') throw new InvalidOptionError('crashed must be true or false.')
+  requireBoolean('crashed', crashed)
   return { workerId, crashed }
 }

@@ -1,4 +1,4 @@
-import { type Clock, guarded, InvalidOptionError, toInstant } from '../base'
+import { type Clock, Listeners, toInstant } from '../base'
 import type { EventTemplate, Progress, WaitingFor } from '../port'
 
 /** What every event of a run carries. */
@@ -195,9 +195,6 @@ export type StepFailEvent = DurablyEvent<'step:fail'>
 /** A job logged a line. */
 export type LogWriteEvent = DurablyEvent<'log:write'>
 
-/** Which events a listener takes is known by the type it is kept under. */
-type Listener = (event: never) => unknown
-
 export interface Emitter {
   on<T extends EventType>(type: T, listener: (event: DurablyEvent<T>) => void): () => void
   hears(type: EventType): boolean
@@ -217,7 +214,7 @@ export interface EmitterParams {
 }
 
 export function createEmitter({ clock, outside, onListenerError }: EmitterParams): Emitter {
-  const listeners = new Map<EventType, readonly Listener[]>()
+  const listeners = new Listeners({ types: EVENT_TYPES, onError: onListenerError })
   const watchers = new Map<EventType, ((runId: string) => void)[]>()
   let sequence = 0
   function pass(type: EventType, runId: string): void {
@@ -226,37 +223,17 @@ export function createEmitter({ clock, outside, onListenerError }: EmitterParams
     if (watching !== undefined) for (const watcher of watching) watcher(runId)
   }
   return {
-    on(type, listener) {
-      if (!EVENT_TYPES.includes(type)) throw new InvalidOptionError(`There is no event "${type}".`)
-      if (typeof listener !== 'function') throw new InvalidOptionError(`A listener of "${type}" must be a function.`)
-      // Of its own, so that the same function can listen twice.
-      const added: Listener = (event: never) => listener(event)
-      listeners.set(type, [...(listeners.get(type) ?? []), added])
-      return () => {
-        listeners.set(
-          type,
-          (listeners.get(type) ?? []).filter((each) => each !== added),
-        )
-      }
-    },
-    hears: (type) => (listeners.get(type)?.length ?? 0) > 0,
+    on: (type, listener) => listeners.add(type, listener),
+    hears: (type) => listeners.hears(type),
     watch: (type, watcher) => void watchers.set(type, [...(watchers.get(type) ?? []), watcher]),
     pass,
     emit(input, seq) {
       if ('runId' in input) pass(input.type, input.runId)
       else sequence += 1
-      const hearing = listeners.get(input.type)
-      if (hearing === undefined || hearing.length === 0) return
+      if (!listeners.hears(input.type)) return
       const event = Object.assign({}, input, { timestamp: toInstant(clock.now()), sequence })
       if (seq !== undefined) Object.assign(event, { seq })
-      outside(() => {
-        for (const listener of hearing) {
-          guarded(
-            () => listener(event as never),
-            (error) => onListenerError(error, input.type),
-          )
-        }
-      })
+      outside(() => listeners.tell(input.type, event))
     },
   }
 }

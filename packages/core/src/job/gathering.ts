@@ -1,4 +1,4 @@
-import { InvalidOptionError, LONGEST_DELAY_MS, refuseBadKey, refuseUnknownOptions } from '../base'
+import { InvalidOptionError, requireDelay, refuseBadKey, refuseUnknownOptions, requireInteger } from '../base'
 
 /** One run after the last of several messages that come soon after each other. */
 export interface DebounceOptions {
@@ -41,20 +41,15 @@ export function requireGathering({ debounce, batch }: Given, what: string): Gath
   if (debounce !== undefined) {
     const given = typeof debounce === 'number' ? { wait: debounce } : debounce
     refuseUnknownOptions(`debounce of ${what}`, given, { wait: true, key: true })
-    return { mode: 'last', waitMs: durationIn(`debounce of ${what}`, given.wait), max: 0, key: keyIn(what, given.key) }
+    requireDelay(`debounce of ${what}`, given.wait)
+    return { mode: 'last', waitMs: given.wait, max: 0, key: keyIn(what, given.key) }
   }
   if (batch === undefined) return null
   refuseUnknownOptions(`batch of ${what}`, batch, { max: true, within: true, key: true })
   const { max, within, key } = batch
-  if (!(Number.isSafeInteger(max) && max >= 1 && max <= MOST_TOGETHER)) {
-    throw new InvalidOptionError(`max of batch of ${what} must be an integer from 1 to ${MOST_TOGETHER}, not ${max}.`)
-  }
-  return { mode: 'all', waitMs: durationIn(`within of batch of ${what}`, within), max, key: keyIn(what, key) }
-}
-
-function durationIn(what: string, ms: number): number {
-  if (typeof ms === 'number' && ms >= 0 && ms <= LONGEST_DELAY_MS) return ms
-  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0 up to 100 years, not ${String(ms)}.`)
+  requireInteger(`max of batch of ${what}`, max, { from: 1, to: MOST_TOGETHER })
+  requireDelay(`within of batch of ${what}`, within)
+  return { mode: 'all', waitMs: within, max, key: keyIn(what, key) }
 }
 
 function keyIn(what: string, key: string | undefined): string | null {

@@ -39,7 +39,7 @@ export { type LimitScope, requireScope } from './job-limits'
 export { type FailedRun, failedRun, type FailureHandler, refuseChain } from './on-failure'
 export type { MessageWish, MessageWishes, WishedValue } from './message-wish'
 export { hasLabels, type JobPlacement, type PlacementBy, type PlacementOptions, requireLabels } from './placement'
-export { asPlain, type PlainAttempt, type PlainBody, plainBodyOf } from './plain-job'
+export type { PlainAttempt, PlainBody } from './plain-job'
 export { RateElsewhere, RateWindow } from './rate-window'
 export {
   type FailedTry,
@@ -51,7 +51,16 @@ export {
   type RetryPolicy,
   triesOf,
 } from './retry'
-export { type CompletedRun, type Run, type RunFields, type Step, toRun, toStep, type TriggeredRun } from './run'
+export {
+  type CompletedRun,
+  type ContinuationState,
+  type Run,
+  type RunFields,
+  type Step,
+  toRun,
+  toStep,
+  type TriggeredRun,
+} from './run'
 export type {
   RunStepOptions,
   StepBody,

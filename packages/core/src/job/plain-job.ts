@@ -1,4 +1,3 @@
-import type { JobDefinition } from './define-job'
 import type { StepLog } from './step-options'
 
 /** An attempt of a plain job, as its function sees it. */
@@ -20,16 +19,4 @@ export interface PlainBody {
   succeeded(runId: string): void
   /** What it came to will never be stored; somebody begins the run again when its lease is over. */
   givenUp(runId: string): void
-}
-
-const bodies = new WeakMap<JobDefinition, PlainBody>()
-
-/** Workers execute the job as its body says, without all that a job with steps needs. */
-export function asPlain(job: JobDefinition, body: PlainBody): JobDefinition {
-  bodies.set(job, body)
-  return job
-}
-
-export function plainBodyOf(job: JobDefinition | undefined): PlainBody | undefined {
-  return job === undefined ? undefined : bodies.get(job)
 }

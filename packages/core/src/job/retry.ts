@@ -7,6 +7,7 @@ import {
   type OptionNames,
   PermanentError,
   refuseUnknownOptions,
+  requireBoolean,
   requireInteger,
   RetryAfterError,
 } from '../base'
@@ -99,9 +100,7 @@ export function requireRetryPolicy(policy: RetryPolicy, what: string): RetryPoli
   refuseUnknownOptions(`${what}: retry`, policy, RETRY_POLICY)
   const { maxAttempts, delay, countCrashes } = policy
   requireInteger(`${what}: retry.maxAttempts`, maxAttempts, { from: 1 })
-  if (countCrashes !== undefined && typeof countCrashes !== 'boolean') {
-    throw new InvalidOptionError(`${what}: retry.countCrashes must be true or false, not ${String(countCrashes)}.`)
-  }
+  if (countCrashes !== undefined) requireBoolean(`${what}: retry.countCrashes`, countCrashes)
   if (typeof delay === 'function' || delay === undefined) return policy
   if (typeof delay !== 'number' && (typeof delay !== 'object' || delay === null)) {
     throw new InvalidOptionError(`${what}: retry.delay must be a number, an object or a function.`)

@@ -1,6 +1,9 @@
 import { decodeValue, type ErrorDetail, type RunStatus } from '../base'
 import type { Progress, RunRecord, StepRecord, WaitingFor } from '../port'
 
+/** Whether anybody knows that a running run goes on. */
+export type ContinuationState = 'NONE' | 'CONFIRMING'
+
 /** What every run has, whatever its status. */
 export interface RunFields {
   readonly id: string
@@ -28,6 +31,11 @@ export interface RunFields {
   readonly ownerId: string | null
   readonly leaseUntil: string | null
   readonly heartbeatAt: string | null
+  /**
+   * `CONFIRMING`: running, and its renewals are late, so that nobody knows whether it goes on; until `leaseUntil` nobody takes
+   * it from its worker. By the clock of who asks.
+   */
+  readonly continuationState: ContinuationState
   readonly cancelRequestedAt: string | null
   readonly deadlineAt: string | null
   readonly errorDetail: ErrorDetail | null
@@ -81,7 +89,10 @@ export interface Step {
   readonly dueAt: string | null
 }
 
-export function toRun<TOutput = unknown>(record: RunRecord): Run<TOutput> {
+export function toRun<TOutput = unknown>(
+  record: RunRecord,
+  continuationState: ContinuationState = 'NONE',
+): Run<TOutput> {
   const { status } = record
   const isCompleted = status === 'completed'
   const hasEndedBadly = status === 'failed' || status === 'timed_out'
@@ -107,6 +118,7 @@ export function toRun<TOutput = unknown>(record: RunRecord): Run<TOutput> {
     ownerId: record.ownerId,
     leaseUntil: record.leaseUntil,
     heartbeatAt: record.heartbeatAt,
+    continuationState,
     cancelRequestedAt: record.cancelRequestedAt,
     deadlineAt: record.deadlineAt,
     errorDetail: record.errorDetail,

@@ -27,7 +27,9 @@ export function enqueueDebounced(memory: Memory, debounced: DebouncedRun): Enque
   const isOpen = (id: string) => openEntry(memory, id) !== undefined
   const last = openEntry(memory, debounceKeys.get(debounced))
   const sentBefore = table.find(run.id)
-  if (last === undefined || (sentBefore !== undefined && sentBefore !== last)) {
+  // It has begun meanwhile, and the run that others wait for since keeps its place.
+  if (sentBefore !== undefined && sentBefore !== last) return { run: copyOf(sentBefore.record), created: true }
+  if (last === undefined) {
     const { entry } = enqueueOne(memory, run)
     debounceKeys.set(debounced, isOpen)
     return { run: copyOf(entry.record), created: true }

@@ -1,5 +1,5 @@
 import { isEnded } from '../base'
-import { Row } from './row'
+import { GapList } from './gap-list'
 import type { RunEntry } from './run-entry'
 
 /** The runs that wait for this one, or may come to. */
@@ -11,16 +11,16 @@ type ParentsOf = (entry: RunEntry) => readonly RunEntry[]
  */
 export class EndedRuns {
   readonly #parentsOf: ParentsOf
-  readonly #inOrder = new Row<RunEntry>({
-    of: ({ endedPlace }) => endedPlace,
-    set: (entry, place) => {
-      entry.endedPlace = place
+  readonly #inOrder = new GapList<RunEntry>({
+    of: ({ endedPosition }) => endedPosition,
+    set: (entry, position) => {
+      entry.endedPosition = position
     },
   })
-  readonly #droppable = new Row<RunEntry>({
-    of: ({ droppablePlace }) => droppablePlace,
-    set: (entry, place) => {
-      entry.droppablePlace = place
+  readonly #droppable = new GapList<RunEntry>({
+    of: ({ droppablePosition }) => droppablePosition,
+    set: (entry, position) => {
+      entry.droppablePosition = position
     },
   })
 

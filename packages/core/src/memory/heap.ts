@@ -40,10 +40,10 @@ export class Heap<T extends HeapItem> {
     while (position > 0) {
       const parent = this.#items[(position - 1) >> 1]
       if (parent === undefined || !this.#isBefore(item, parent)) break
-      this.#place(parent, position)
+      this.#put(parent, position)
       position = (position - 1) >> 1
     }
-    this.#place(item, position)
+    this.#put(item, position)
   }
 
   #sink(item: T, start: number): void {
@@ -52,10 +52,10 @@ export class Heap<T extends HeapItem> {
       const child = this.#firstChild(position)
       if (child === undefined || !this.#isBefore(child, item)) break
       const next = child.position
-      this.#place(child, position)
+      this.#put(child, position)
       position = next
     }
-    this.#place(item, position)
+    this.#put(item, position)
   }
 
   #firstChild(position: number): T | undefined {
@@ -64,7 +64,7 @@ export class Heap<T extends HeapItem> {
     return left !== undefined && right !== undefined && this.#isBefore(right, left) ? right : left
   }
 
-  #place(item: T, position: number): void {
+  #put(item: T, position: number): void {
     this.#items[position] = item
     item.position = position
   }

@@ -46,10 +46,14 @@ export function createInbox(memory: Memory, { read, write }: Operations): InboxS
         const unwanted = processed.filter(({ wanted }) => wanted === 0)
         return { waiting: all.length - processed.length, processed: processed.length, unwanted: unwanted.length }
       }),
-    replay: (query) =>
+    replay: (query, audit) =>
       write(() => {
         const found = messages.all().filter(matching({ ...query, isProcessed: true }))
         for (const each of found) messages.put({ ...each, processedAt: null, wanted: 0, round: each.round + 1 })
+        const of = { tenant: query.tenant ?? '', targetKind: 'messages', target: '', before: null } as const
+        if (audit !== undefined && found.length > 0) {
+          memory.audit.add(audit, { ...of, after: { messages: found.length, of: query } })
+        }
         return found.length
       }),
     purge: ({ olderThanMs, limit }) =>

@@ -2,7 +2,7 @@ import { isSuspect, type RunRecord } from '../port'
 import { claimsBefore } from './claim-order'
 import type { HeapItem } from './heap'
 import { Line } from './line'
-import { NOWHERE } from './row'
+import { NOWHERE } from './gap-list'
 import type { RunEntry } from './run-entry'
 
 /** The due runs of one job that share a concurrency key and a limit, suspects or others: one stands for all, in claim order. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createRandom } from '../testing/simulation/random'
 import { Line } from './line'
-import { NOWHERE, Row } from './row'
+import { GapList, NOWHERE } from './gap-list'
 
 class Item {
-  place = NOWHERE
+  listedAt = NOWHERE
   position = NOWHERE
   readonly value: number
 
@@ -17,11 +17,11 @@ const isBefore = (a: Item, b: Item) => a.value < b.value
 const sorted = (items: Iterable<Item>) => [...items].sort((a, b) => a.value - b.value)
 const valuesOf = (items: Iterable<Item>) => Array.from(items, ({ value }) => value)
 
-function newRow(): Row<Item> {
-  return new Row({
-    of: ({ place }) => place,
-    set: (item, place) => {
-      item.place = place
+function newGapList(): GapList<Item> {
+  return new GapList({
+    of: ({ listedAt }) => listedAt,
+    set: (item, listedAt) => {
+      item.listedAt = listedAt
     },
   })
 }
@@ -76,30 +76,30 @@ describe('a line', () => {
   })
 })
 
-describe('a row', () => {
+describe('a list', () => {
   it.each(SEEDS)('keeps its order while items come and go, for seed %i', (seed) => {
     const random = createRandom(seed)
-    const row = newRow()
+    const list = newGapList()
     let expected: Item[] = []
     for (let step = 0; step < 2000; step++) {
       const isGrowing = step % 1000 < 500
       const what = random.weighted({ insert: isGrowing ? 5 : 2, remove: isGrowing ? 1 : 4, pop: 1 })
       if (what === 'insert') {
         const item = new Item(step - random.int(20))
-        row.insert(item, isBefore)
+        list.insert(item, isBefore)
         expected = sorted([...expected, item])
       } else {
         const gone = what === 'pop' ? expected[0] : random.pickAny(expected)
-        if (gone !== undefined) row.remove(gone)
+        if (gone !== undefined) list.remove(gone)
         expected = expected.filter((item) => item !== gone)
       }
       if (step % 20 > 0) continue
       const below = random.int(step + 1)
-      expect(valuesOf(row.forwards())).toEqual(valuesOf(expected))
+      expect(valuesOf(list.forwards())).toEqual(valuesOf(expected))
       const older = expected.filter(({ value }) => value < below).reverse()
-      expect(valuesOf(row.backwards(({ value }) => value < below))).toEqual(valuesOf(older))
+      expect(valuesOf(list.backwards(({ value }) => value < below))).toEqual(valuesOf(older))
     }
-    expect([row.first, row.last, row.size]).toEqual([expected[0], expected.at(-1), expected.length])
+    expect([list.first, list.last, list.size]).toEqual([expected[0], expected.at(-1), expected.length])
   })
 
   it.each([
@@ -108,30 +108,30 @@ describe('a row', () => {
     { who: 'a few', isKept: (value: number) => value % 1000 === 500 },
     { who: 'nobody', isKept: () => false },
   ])('closes up when $who is left', ({ isKept }) => {
-    const row = newRow()
+    const list = newGapList()
     const items = Array.from({ length: 10_000 }, (_, value) => new Item(value))
-    for (const item of items) row.append(item)
-    for (const item of items) if (!isKept(item.value)) row.remove(item)
-    expect(valuesOf(row.forwards())).toEqual(valuesOf(items).filter(isKept))
-    expect(row.width).toBeLessThan(200)
+    for (const item of items) list.append(item)
+    for (const item of items) if (!isKept(item.value)) list.remove(item)
+    expect(valuesOf(list.forwards())).toEqual(valuesOf(items).filter(isKept))
+    expect(list.width).toBeLessThan(200)
   })
 
   it('does not grow with what goes through it', () => {
-    const row = newRow()
-    row.append(new Item(-1))
+    const list = newGapList()
+    list.append(new Item(-1))
     for (let value = 0; value < 10_000; value++) {
       const item = new Item(value)
-      row.append(item)
-      row.remove(item)
+      list.append(item)
+      list.remove(item)
     }
     const waiting: Item[] = []
     for (let value = 0; value < 10_000; value++) {
       const item = new Item(value)
-      row.append(item)
+      list.append(item)
       waiting.push(item)
       const first = waiting.length > 10 ? waiting.shift() : undefined
-      if (first !== undefined) row.remove(first)
+      if (first !== undefined) list.remove(first)
     }
-    expect(row.width).toBeLessThan(200)
+    expect(list.width).toBeLessThan(200)
   })
 })

@@ -1,11 +1,11 @@
 import { Heap, type HeapItem } from './heap'
-import { type Places, Row } from './row'
+import { type Positions, GapList } from './gap-list'
 
-/** Places in the row count down from −2, those in the heap up from 0; −1 is nowhere. So one number tells both. */
-const IN_ROW: Places<HeapItem> = {
+/** Positions in the list count down from −2, those in the heap up from 0; −1 is nowhere. So one number tells both. */
+const IN_LIST: Positions<HeapItem> = {
   of: ({ position }) => -2 - position,
-  set: (item, place) => {
-    item.position = -2 - place
+  set: (item, position) => {
+    item.position = -2 - position
   },
 }
 
@@ -15,7 +15,7 @@ const IN_ROW: Places<HeapItem> = {
  */
 export class Line<T extends HeapItem> {
   readonly #isBefore: (a: T, b: T) => boolean
-  readonly #inOrder = new Row<T>(IN_ROW)
+  readonly #inOrder = new GapList<T>(IN_LIST)
   readonly #late: Heap<T>
 
   constructor(isBefore: (a: T, b: T) => boolean) {

@@ -52,21 +52,21 @@ export class ReadyQueue {
     const queue = this.#queueOf(jobName)
     if (this.#isDue(entry, now)) this.#addDue(queue, entry)
     else {
-      entry.place = 'later'
+      entry.waitsIn = 'later'
       queue.later.push(entry)
     }
   }
 
   remove(entry: RunEntry): void {
     const queue = this.#jobs.get(entry.record.jobName)
-    if (entry.place === null || queue === undefined) return
-    if (entry.place === 'later') queue.later.remove(entry)
+    if (entry.waitsIn === null || queue === undefined) return
+    if (entry.waitsIn === 'later') queue.later.remove(entry)
     else {
       queue.due -= 1
-      if (entry.place === 'ready') lineOf(queue, isSuspect(entry.record)).remove(entry)
+      if (entry.waitsIn === 'ready') lineOf(queue, isSuspect(entry.record)).remove(entry)
       else this.#groups.leave(entry)
     }
-    entry.place = null
+    entry.waitsIn = null
     if (queue.due === 0 && queue.later.size === 0) this.#jobs.delete(entry.record.jobName)
   }
 
@@ -125,8 +125,8 @@ export class ReadyQueue {
   #addDue(queue: JobQueue, entry: RunEntry): void {
     const { concurrencyKey, concurrencySlot } = entry.record
     queue.due += 1
-    entry.place = concurrencyKey === null || concurrencySlot !== null ? 'ready' : 'keyed'
-    if (entry.place === 'ready') lineOf(queue, isSuspect(entry.record)).push(entry)
+    entry.waitsIn = concurrencyKey === null || concurrencySlot !== null ? 'ready' : 'keyed'
+    if (entry.waitsIn === 'ready') lineOf(queue, isSuspect(entry.record)).push(entry)
     else this.#groups.join(entry)
   }
 

@@ -1,8 +1,8 @@
 import type { EventRecord, LogRecord, NewRun, RunRecord, SignalRecord } from '../port'
 import type { HeapItem } from './heap'
 import { frozenCopy } from './memory'
-import { NOWHERE } from './row'
-import { StepRows } from './step-rows'
+import { NOWHERE } from './gap-list'
+import { StoredSteps } from './stored-steps'
 
 /**
  * The last lease given. It stays when the run leaves `running`, while the record no longer shows it: whether the lease
@@ -15,7 +15,7 @@ export interface LastLease {
 }
 
 /** Where a run stands in the queue. */
-export type Place = 'later' | 'ready' | 'keyed'
+export type WaitsIn = 'later' | 'ready' | 'keyed'
 
 const NONE: readonly never[] = Object.freeze([])
 
@@ -31,14 +31,14 @@ export class RunEntry implements HeapItem {
   endedChildren: Set<RunEntry> | null = null
   /** The run on whose account this one, which has ended, is not dropped. */
   keeper: RunEntry | null = null
-  place: Place | null = null
+  waitsIn: WaitsIn | null = null
   position = NOWHERE
   /** In the order of creation, of ending, and among those that may be dropped. */
-  createdPlace = NOWHERE
-  endedPlace = NOWHERE
-  droppablePlace = NOWHERE
+  createdPosition = NOWHERE
+  endedPosition = NOWHERE
+  droppablePosition = NOWHERE
   // Made when there is something to put into them: most runs wait without, and none of them is small.
-  #steps: StepRows | null = null
+  #steps: StoredSteps | null = null
   #events: EventRecord[] | null = null
   #logs: LogRecord[] | null = null
 
@@ -46,8 +46,8 @@ export class RunEntry implements HeapItem {
     this.record = record
   }
 
-  get steps(): StepRows {
-    this.#steps ??= new StepRows()
+  get steps(): StoredSteps {
+    this.#steps ??= new StoredSteps()
     return this.#steps
   }
 

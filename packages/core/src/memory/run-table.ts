@@ -5,7 +5,7 @@ import type { Clock } from './clock'
 import { EndedRuns, isLive } from './ended-runs'
 import type { Hints } from './hints'
 import { ReadyQueue } from './ready-queue'
-import { type Places, Row } from './row'
+import { type Positions, GapList } from './gap-list'
 import type { Rules } from './rules'
 import { RunEntry } from './run-entry'
 import { ScheduledRuns } from './scheduled-runs'
@@ -32,7 +32,7 @@ export class RunTable {
   readonly ended = new EndedRuns((entry) => this.#parentsOf(entry))
   readonly #byId = new Map<string, RunEntry>()
   readonly #byIdempotencyKey = new Map<string, RunEntry>()
-  readonly #created = new Row<RunEntry>(CREATED)
+  readonly #created = new GapList<RunEntry>(CREATED)
   readonly #options: RunTableOptions
 
   constructor(options: RunTableOptions) {
@@ -89,17 +89,17 @@ export class RunTable {
   /** A change that nobody is told of. */
   touch(entry: RunEntry, change: RunChange): RunRecord {
     const record: Writable<RunRecord> = entry.record
-    const isMoved = !isPlacedAlike(record, change)
+    const isMoved = !waitsAlike(record, change)
     const slot = record.concurrencySlot
-    const place = isMoved ? this.counts.placeOf(record) : null
+    const counted = isMoved ? this.counts.countedAs(record) : null
     if (isMoved) this.queue.remove(entry)
     Object.assign(record, change)
     record.version += 1
     record.updatedAt = this.#options.clock.now()
     record.lastEventSequence = entry.events.length
-    if (place !== null) {
-      this.counts.moveFrom(place, record)
-      this.#place(entry, slot)
+    if (counted !== null) {
+      this.counts.moveFrom(counted, record)
+      this.#enter(entry, slot)
     }
     return record
   }
@@ -152,7 +152,7 @@ export class RunTable {
   }
 
   /** It has left its place in the queue, and had that slot there. */
-  #place(entry: RunEntry, slotBefore: number | null): void {
+  #enter(entry: RunEntry, slotBefore: number | null): void {
     const { record } = entry
     this.queue.moveSlot(record, slotBefore)
     if (record.status === 'running') this.running.add(entry)
@@ -204,10 +204,10 @@ export class RunTable {
   }
 }
 
-const CREATED: Places<RunEntry> = {
-  of: ({ createdPlace }) => createdPlace,
-  set: (entry, place) => {
-    entry.createdPlace = place
+const CREATED: Positions<RunEntry> = {
+  of: ({ createdPosition }) => createdPosition,
+  set: (entry, position) => {
+    entry.createdPosition = position
   },
 }
 
@@ -228,7 +228,7 @@ function isSuspended({ status, waitingFor }: RunRecord): boolean {
 }
 
 /** Whether the run stays where it is in the queue, and among the counts. */
-function isPlacedAlike(record: RunRecord, change: RunChange): boolean {
+function waitsAlike(record: RunRecord, change: RunChange): boolean {
   return (
     (change.status === undefined || change.status === record.status) &&
     (change.availableAt === undefined || change.availableAt === record.availableAt) &&

@@ -1,14 +1,17 @@
-import type {
-  DueSchedule,
-  DueSchedules,
-  Firing,
-  FiringAnswer,
-  Lead,
-  NewSchedule,
-  ScheduleChange,
-  ScheduleQuery,
-  ScheduleRecord,
-  ScheduleStorage,
+import {
+  type AuditNote,
+  auditViewOfSchedule,
+  type DueSchedule,
+  type DueSchedules,
+  type Firing,
+  type FiringAnswer,
+  type Lead,
+  type NewSchedule,
+  type ScheduleChange,
+  type ScheduleQuery,
+  type ScheduleRecord,
+  type ScheduleStorage,
+  type StartByHand,
 } from '../port'
 import type { Operations } from './cluster'
 import { enqueueOne } from './enqueue'
@@ -18,13 +21,15 @@ import type { Memory } from './memory'
 export function createSchedules(memory: Memory, { read, write }: Operations): ScheduleStorage {
   const { schedules } = memory
   return {
-    create: (list) => write(() => list.map((schedule) => create(memory, schedule))),
+    create: (list, audit) => write(() => list.map((schedule) => create(memory, schedule, audit))),
     change: (params) => write(() => change(memory, params)),
-    remove: (key) =>
+    remove: (key, audit) =>
       write(() => {
         const found = schedules.findByName(key)
-        if (found !== undefined) schedules.remove(found)
-        return found !== undefined
+        if (found === undefined) return false
+        schedules.remove(found)
+        note(memory, audit, { before: found, after: null })
+        return true
       }),
     get: (key) =>
       read(() => {
@@ -34,19 +39,25 @@ export function createSchedules(memory: Memory, { read, write }: Operations): Sc
     list: (query) => read(() => list(memory, query)),
     due: (limit) => read(() => due(memory, limit)),
     fire: (lead, firings) => write(() => firings.map((firing) => fire(memory, lead, firing))),
+    purge: ({ olderThanMs, limit }) => write(() => purge(memory, olderThanMs, limit)),
+    startByHand: (start) => write(() => startByHand(memory, start)),
   }
 }
 
-function create({ schedules, clock }: Memory, schedule: NewSchedule) {
+function create(memory: Memory, schedule: NewSchedule, audit: AuditNote | undefined) {
+  const { schedules, clock } = memory
   const now = clock.now()
   const holder = schedules.findByName(schedule)
   if (holder !== undefined) return { schedule: holder, created: holder.id === schedule.id }
   const times = { firedUntil: now, nextAt: null, dueAt: now, createdAt: now, updatedAt: now, endedAt: null }
   const record = { ...schedule, version: 1, pausedBecause: null, ...times, fired: 0, missed: 0 }
-  return { schedule: schedules.put(record), created: true }
+  const stored = schedules.put(record)
+  note(memory, audit, { before: null, after: stored })
+  return { schedule: stored, created: true }
 }
 
-function change({ schedules, clock }: Memory, params: ScheduleChange): ScheduleRecord | null {
+function change(memory: Memory, params: ScheduleChange): ScheduleRecord | null {
+  const { schedules, clock } = memory
   const before = schedules.findByName(params)
   if (before === undefined || (params.version ?? before.version) !== before.version) return null
   const now = clock.now()
@@ -55,18 +66,61 @@ function change({ schedules, clock }: Memory, params: ScheduleChange): ScheduleR
     ? { firedUntil: now, nextAt: null, dueAt: pausedBecause === null ? now : null, endedAt: null }
     : { dueAt: pausedBecause === null ? before.dueAt : null }
   const version = before.version + 1
-  return schedules.put({ ...before, ...content, source, pausedBecause, ...times, version, updatedAt: now })
+  const after = schedules.put({ ...before, ...content, source, pausedBecause, ...times, version, updatedAt: now })
+  note(memory, params.audit, { before, after })
+  return after
 }
 
-function list({ schedules }: Memory, { tenant, source, jobName, limit, after }: ScheduleQuery) {
+interface Noted {
+  readonly before: ScheduleRecord | null
+  readonly after: ScheduleRecord | null
+}
+
+function note({ audit }: Memory, by: AuditNote | undefined, { before, after }: Noted): void {
+  const of = before ?? after
+  if (by === undefined || of === null) return
+  const [was, is] = [before, after].map((record) => (record === null ? null : auditViewOfSchedule(record)))
+  const { tenant, name: target } = of
+  audit.add(by, { tenant, targetKind: 'schedule', target, before: was ?? null, after: is ?? null })
+}
+
+function startByHand(memory: Memory, { scheduleId, runs, audit }: StartByHand): readonly string[] {
+  const schedule = memory.schedules.find(scheduleId)
+  if (schedule === undefined) return []
+  const created = runs.map((run) => enqueueOne(memory, run)).filter((answer) => answer.created)
+  const ids = created.map(({ entry }) => entry.record.id)
+  const { tenant, name: target } = schedule
+  const of = { tenant, targetKind: 'schedule', target, before: null } as const
+  if (ids.length > 0) memory.audit.add(audit, { ...of, after: { runs: ids } })
+  return ids
+}
+
+function list({ schedules }: Memory, { limit, after, ...query }: ScheduleQuery) {
+  const { tenant, source, jobName, labels = {}, isPaused, isEnded } = query
   return schedules
     .all()
     .filter((each) => tenant === undefined || each.tenant === tenant)
     .filter((each) => source === undefined || each.source === source)
     .filter((each) => jobName === undefined || each.jobName === jobName)
+    .filter((each) => Object.entries(labels).every(([name, value]) => labelsOf(each)[name] === value))
+    .filter((each) => isPaused === undefined || (each.pausedBecause !== null) === isPaused)
+    .filter((each) => isEnded === undefined || (each.endedAt !== null) === isEnded)
     .filter((each) => after === undefined || isBefore([after.tenant, after.name], [each.tenant, each.name]))
     .sort((a, b) => (isBefore([a.tenant, a.name], [b.tenant, b.name]) ? -1 : 1))
     .slice(0, limit)
+}
+
+function labelsOf({ definition }: ScheduleRecord): Readonly<Record<string, string>> {
+  const { run } = JSON.parse(definition) as { readonly run?: { readonly labels?: Readonly<Record<string, string>> } }
+  return run?.labels ?? {}
+}
+
+function purge({ schedules, clock }: Memory, olderThanMs: number, limit: number): number {
+  const before = clock.in(-olderThanMs)
+  const isOver = ({ source, endedAt }: ScheduleRecord) => source === null && endedAt !== null && endedAt <= before
+  const over = schedules.all().filter(isOver).slice(0, limit)
+  for (const each of over) schedules.remove(each)
+  return over.length
 }
 
 function due(memory: Memory, limit: number): DueSchedules {

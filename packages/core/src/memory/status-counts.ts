@@ -33,7 +33,7 @@ export class StatusCounter {
   }
 
   /** Where a run is counted, to be told when it has changed. */
-  placeOf({ status, waitingFor }: RunRecord): Counted {
+  countedAs({ status, waitingFor }: RunRecord): Counted {
     return { status, waitingFor }
   }
 

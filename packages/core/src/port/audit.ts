@@ -1,5 +1,6 @@
 import type { Json } from '../base'
 import type { Instant, RunRecord } from './records'
+import type { ScheduleRecord } from './schedule-storage'
 
 /** Who does something, on its way into the storage: the write that does it keeps what was before and what is after. */
 export interface AuditNote {
@@ -14,8 +15,8 @@ export interface AuditNote {
 export interface AuditRecord extends AuditNote {
   readonly at: Instant
   readonly tenant: string
-  readonly targetKind: 'run' | 'runs' | 'job' | 'settings'
-  /** The id of the run, the name of the job; empty for many runs, and for settings. */
+  readonly targetKind: 'run' | 'runs' | 'job' | 'settings' | 'schedule' | 'messages'
+  /** The id of the run, the name of the job or of the schedule; empty for many runs, for messages, and for settings. */
   readonly target: string
   readonly before: Json | null
   readonly after: Json | null
@@ -38,7 +39,7 @@ export interface AuditQuery {
   readonly cursor?: AuditCursor
 }
 
-/** What operators did. A storage that has it keeps the note that a command, a purge, a pause or a setting carries. */
+/** What operators did. A storage that has it keeps the note that a command, a change or a setting carries, with what it is of. */
 export interface AuditStorage {
   list(query: AuditQuery): Promise<readonly AuditRecord[]>
   /** How many were removed, the oldest first. */
@@ -55,4 +56,10 @@ export interface SettingsStorage {
 /** What is kept of a run before and after something was done to it. */
 export function auditViewOf({ status, attempt, waitingFor, cancelRequestedAt }: RunRecord): object {
   return { status, attempt, waitingFor: waitingFor?.kind ?? null, cancelRequestedAt }
+}
+
+/** The same of a schedule. What its runs get is not among it. */
+export function auditViewOfSchedule(schedule: ScheduleRecord): object {
+  const { jobName, definition, overlap, pausedBecause, version } = schedule
+  return { jobName, definition: JSON.parse(definition) as unknown, overlap, pausedBecause, version }
 }

@@ -133,7 +133,8 @@ export type Hint =
 
 /** Hints that something changed. */
 export interface WatchStorage {
-  subscribe(listener: (hint: Hint) => void): () => void
+  /** `fromElsewhere`: as long as it lasts, what other processes do is told of as well, whatever else is waited for. */
+  subscribe(listener: (hint: Hint) => void, options?: { readonly fromElsewhere?: boolean }): () => void
   /** Nobody waits for a hint at present: what carries them from elsewhere may be given up until somebody does. */
   rest?(): void
 }

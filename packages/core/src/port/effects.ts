@@ -19,7 +19,7 @@ export interface WriteTime {
 }
 
 /** What a storage knows of a run that its holder leaves. */
-export interface LeavingTerms {
+export interface OutcomeTerms {
   readonly time: WriteTime
   /** When the waiting steps of these names end by themselves, of those that do. */
   waitsEnd(steps: readonly string[]): Iterable<Instant | null>
@@ -31,7 +31,7 @@ export interface LeavingTerms {
 export function afterOutcome(
   run: RunRecord,
   outcome: Outcome,
-  terms: LeavingTerms,
+  terms: OutcomeTerms,
 ): { readonly change: RunChange; readonly events: readonly EventTemplate[] } {
   if (run.cancelRequestedAt !== null) return { change: cancelled(run, terms.time), events: outcome.eventsIfCancelled }
   return { change: changeOf(run, outcome, terms), events: outcome.events }
@@ -42,7 +42,7 @@ export function calledRun(outcome: Outcome | null): NewRun | null {
   return outcome?.kind === 'fail' || outcome?.kind === 'timeOut' ? (outcome.onFailure ?? null) : null
 }
 
-function changeOf(run: RunRecord, outcome: Outcome, terms: LeavingTerms): RunChange {
+function changeOf(run: RunRecord, outcome: Outcome, terms: OutcomeTerms): RunChange {
   const { time } = terms
   switch (outcome.kind) {
     case 'complete':
@@ -60,7 +60,7 @@ function changeOf(run: RunRecord, outcome: Outcome, terms: LeavingTerms): RunCha
 
 type WaitingOutcome = Extract<Outcome, { kind: 'retryLater' | 'suspend' | 'release' | 'park' }>
 
-function waiting(run: RunRecord, outcome: WaitingOutcome, terms: LeavingTerms): RunChange {
+function waiting(run: RunRecord, outcome: WaitingOutcome, terms: OutcomeTerms): RunChange {
   switch (outcome.kind) {
     case 'retryLater':
       return {
@@ -82,7 +82,7 @@ function waiting(run: RunRecord, outcome: WaitingOutcome, terms: LeavingTerms): 
 function suspended(
   { wakes, createdAt, deadlineAt }: RunRecord,
   { steps, wakesSeen, wakesWanted, restMs }: Extract<Outcome, { kind: 'suspend' }>,
-  { time, waitsEnd, lastSignal }: LeavingTerms,
+  { time, waitsEnd, lastSignal }: OutcomeTerms,
 ): RunChange {
   const restUntil = restMs === 0 ? null : time.in(restMs)
   const dueAt = earliest([...waitsEnd(steps), deadlineAt])

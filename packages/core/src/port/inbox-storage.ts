@@ -1,4 +1,5 @@
 import type { Json } from '../base'
+import type { AuditNote } from './audit'
 import type { Lead } from './cluster-storage'
 import type { Instant } from './records'
 import type { NewRun } from './writes'
@@ -139,7 +140,7 @@ export interface InboxStorage<Trx = unknown> {
   ): Promise<readonly MessageRecord[]>
   counts(scope: { readonly tenant?: string }): Promise<MessageCounts>
   /** Has delivered messages delivered again; how many these are. */
-  replay(query: MessageQuery): Promise<number>
+  replay(query: MessageQuery, audit?: AuditNote): Promise<number>
   /** How many messages that were delivered longer ago than this were removed, `limit` at most. */
   purge(params: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
 }

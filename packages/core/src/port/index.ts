@@ -6,6 +6,7 @@ export {
   type AuditRecord,
   type AuditStorage,
   auditViewOf,
+  auditViewOfSchedule,
   type SettingsStorage,
 } from './audit'
 export {
@@ -54,7 +55,7 @@ export {
   afterRetry,
   afterUnpark,
   calledRun,
-  type LeavingTerms,
+  type OutcomeTerms,
   type RunChange,
   wokenAt,
   type WriteTime,
@@ -95,6 +96,7 @@ export type {
   ScheduleQuery,
   ScheduleRecord,
   ScheduleStorage,
+  StartByHand,
 } from './schedule-storage'
 export type {
   Delivery,
@@ -114,7 +116,15 @@ export type {
 } from './inbox-storage'
 export { agreeing, keyConflict } from './key-conflict'
 export { firstDue, newRecord } from './new-record'
-export { type Guard, GUARDS, LIFECYCLE, type Lifecycle, type Transition, type TransitionName } from './lifecycle'
+export {
+  COMMANDED_FROM,
+  type Guard,
+  GUARDS,
+  LIFECYCLE,
+  type Lifecycle,
+  type Transition,
+  type TransitionName,
+} from './lifecycle'
 export type {
   EventRecord,
   EventTemplate,
@@ -163,7 +173,7 @@ export type {
   DebouncedRun,
   EnqueueAnswer,
   Failing,
-  Leaving,
+  OutcomeEvents,
   NewFork,
   NewRun,
   Outcome,

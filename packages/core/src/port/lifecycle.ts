@@ -39,29 +39,47 @@ export interface Transition {
   readonly guards: readonly Guard[]
 }
 
-const byHolder = { by: 'the holder', guards: ['status', 'lease', 'commitNo'] } as const
+const RUNNING = ['running'] as const
+const WAITING = ['pending', 'assigned', 'orphaned'] as const
+const ENDED_WITHOUT_OUTPUT = ['failed', 'timed_out', 'cancelled'] as const
+const PENDING = ['pending'] as const
+
+/**
+ * The states in which a run takes a command: of the lifecycle what the engine needs, for its messages. The rest is for
+ * storages and tests, and applications do not download it: bundlers leave out an object that is made of nothing but constants.
+ */
+export const COMMANDED_FROM = {
+  requestCancel: RUNNING,
+  cancel: WAITING,
+  retry: ENDED_WITHOUT_OUTPUT,
+  park: PENDING,
+  remove: ENDED_STATUSES,
+} as const satisfies Record<string, readonly RunStatus[]>
+
+const BY_HOLDER = 'the holder'
+const OF_HOLDER = ['status', 'lease', 'commitNo'] as const
 
 /** `to` lists every state the transition can end in; where there are two or more, the flag to cancel or a limit decides. */
 export const LIFECYCLE = {
   enqueue: { from: [], to: ['pending'], by: 'anyone', guards: ['idempotencyKey'] },
   claim: {
-    from: ['pending'],
+    from: PENDING,
     to: ['running'],
     by: 'any worker',
     guards: ['status', 'due', 'known', 'suspect', 'slot', 'paused', 'limits'],
   },
-  commit: { from: ['running'], to: ['running'], ...byHolder },
-  renew: { from: ['running'], to: ['running'], by: 'the holder', guards: ['status', 'lease'] },
-  complete: { from: ['running'], to: ['completed', 'cancelled'], ...byHolder },
-  fail: { from: ['running'], to: ['failed', 'cancelled'], ...byHolder },
-  timeOut: { from: ['running'], to: ['timed_out', 'cancelled'], ...byHolder },
-  cancelled: { from: ['running'], to: ['cancelled'], ...byHolder },
-  retryLater: { from: ['running'], to: ['pending', 'cancelled'], ...byHolder },
-  suspend: { from: ['running'], to: ['pending', 'cancelled'], ...byHolder },
-  release: { from: ['running'], to: ['pending', 'cancelled'], ...byHolder },
-  park: { from: ['running'], to: ['pending', 'cancelled'], ...byHolder },
+  commit: { from: RUNNING, to: ['running'], by: BY_HOLDER, guards: OF_HOLDER },
+  renew: { from: RUNNING, to: ['running'], by: 'the holder', guards: ['status', 'lease'] },
+  complete: { from: RUNNING, to: ['completed', 'cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
+  fail: { from: RUNNING, to: ['failed', 'cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
+  timeOut: { from: RUNNING, to: ['timed_out', 'cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
+  cancelled: { from: RUNNING, to: ['cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
+  retryLater: { from: RUNNING, to: ['pending', 'cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
+  suspend: { from: RUNNING, to: ['pending', 'cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
+  release: { from: RUNNING, to: ['pending', 'cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
+  park: { from: RUNNING, to: ['pending', 'cancelled'], by: BY_HOLDER, guards: OF_HOLDER },
   recover: {
-    from: ['running'],
+    from: RUNNING,
     to: ['pending', 'cancelled', 'failed'],
     by: 'any worker',
     guards: ['status', 'expired', 'notHeld'],
@@ -96,12 +114,12 @@ export const LIFECYCLE = {
     by: 'any worker when there is no leader',
     guards: ['status', 'leaderless'],
   },
-  requestCancel: { from: ['running'], to: ['running'], by: 'an operator', guards: ['status'] },
-  cancel: { from: ['pending', 'assigned', 'orphaned'], to: ['cancelled'], by: 'an operator', guards: ['status'] },
-  retry: { from: ['failed', 'timed_out', 'cancelled'], to: ['pending'], by: 'an operator', guards: ['status'] },
-  parkPending: { from: ['pending'], to: ['pending'], by: 'the engine', guards: ['status'] },
-  unpark: { from: ['pending'], to: ['pending'], by: 'an operator', guards: ['status'] },
-  failParked: { from: ['pending'], to: ['failed'], by: 'an operator', guards: ['status'] },
+  requestCancel: { from: RUNNING, to: ['running'], by: 'an operator', guards: ['status'] },
+  cancel: { from: WAITING, to: ['cancelled'], by: 'an operator', guards: ['status'] },
+  retry: { from: ENDED_WITHOUT_OUTPUT, to: ['pending'], by: 'an operator', guards: ['status'] },
+  parkPending: { from: PENDING, to: ['pending'], by: 'the engine', guards: ['status'] },
+  unpark: { from: PENDING, to: ['pending'], by: 'an operator', guards: ['status'] },
+  failParked: { from: PENDING, to: ['failed'], by: 'an operator', guards: ['status'] },
   remove: { from: ENDED_STATUSES, to: [], by: 'an operator', guards: ['status'] },
   purge: { from: ENDED_STATUSES, to: [], by: 'an operator', guards: ['status', 'unneeded'] },
   archive: {

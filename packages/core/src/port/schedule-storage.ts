@@ -1,3 +1,4 @@
+import type { AuditNote } from './audit'
 import type { Lead } from './cluster-storage'
 import type { Json } from '../base'
 import type { Instant } from './records'
@@ -6,7 +7,10 @@ import type { NewRun } from './writes'
 /** What a schedule does while a run of it has not ended yet. */
 export type Overlap = 'allow' | 'skip' | 'queue' | 'cancel'
 
-/** What somebody decides of a schedule. A storage keeps `definition` and `payload` as they are and never reads them. */
+/**
+ * What somebody decides of a schedule. A storage keeps `definition` and `payload` as they are, and reads nothing of them but
+ * `run.labels` of the definition, for `list`.
+ */
 export interface ScheduleContent {
   readonly jobName: string
   readonly payload: Json | null
@@ -106,6 +110,15 @@ export interface ScheduleChange extends ScheduleKey {
   readonly pausedBecause?: string | null
   /** What it did up to now counts no more: its next instant is the first one from now on. */
   readonly isAnew: boolean
+  readonly audit?: AuditNote
+}
+
+/** Runs that somebody starts beside time. */
+export interface StartByHand {
+  readonly scheduleId: string
+  /** Each with this schedule as its `scheduleId`. */
+  readonly runs: readonly NewRun[]
+  readonly audit: AuditNote
 }
 
 /** By tenant, then name. */
@@ -113,6 +126,11 @@ export interface ScheduleQuery {
   readonly tenant?: string
   readonly source?: string
   readonly jobName?: string
+  /** Its runs get each of these. */
+  readonly labels?: Readonly<Record<string, string>>
+  readonly isPaused?: boolean
+  /** Whether there is no next instant any more. */
+  readonly isEnded?: boolean
   readonly limit?: number
   /** The last one of the page before. */
   readonly after?: ScheduleKey
@@ -120,14 +138,18 @@ export interface ScheduleQuery {
 
 /** Schedules: they create runs at instants, each of them once. */
 export interface ScheduleStorage {
-  /** One answer a schedule, in order: whether its name was free. It is due at once, to have its first instant computed. */
+  /**
+   * One answer a schedule, in order: whether its name was free. It is due at once, to have its first instant computed. A note
+   * goes with a list of one.
+   */
   create(
     schedules: readonly NewSchedule[],
+    audit?: AuditNote,
   ): Promise<readonly { readonly schedule: ScheduleRecord; readonly created: boolean }[]>
   /** `null` when there is none of this name, or not in this version. */
   change(change: ScheduleChange): Promise<ScheduleRecord | null>
   /** Its runs stay. */
-  remove(key: ScheduleKey): Promise<boolean>
+  remove(key: ScheduleKey, audit?: AuditNote): Promise<boolean>
   get(key: ScheduleKey): Promise<DueSchedule | null>
   list(query: ScheduleQuery): Promise<readonly ScheduleRecord[]>
   due(limit: number): Promise<DueSchedules>
@@ -136,4 +158,8 @@ export interface ScheduleStorage {
    * lead. A run of a schedule and an instant is there once, whoever creates it.
    */
   fire(lead: Lead, firings: readonly Firing[]): Promise<readonly FiringAnswer[]>
+  /** Creates runs together with the note of who wants them. Answers the ids of those that were not there yet. */
+  startByHand(start: StartByHand): Promise<readonly string[]>
+  /** How many that ended longer ago than this, and that no code defines, were removed, `limit` at most. Their runs stay. */
+  purge(params: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
 }

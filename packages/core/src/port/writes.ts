@@ -1,4 +1,5 @@
 import type { ErrorDetail, Json, RunStatus } from '../base'
+import type { AuditNote } from './audit'
 import type { EventTemplate, Instant, Lease, NewLog, Progress, RunRecord, StepKind, StepStatus } from './records'
 
 /** A run on its way into the storage. */
@@ -35,6 +36,7 @@ export interface NewFork {
   readonly originId: string
   /** Completed steps of it, each with the id that its copy gets. */
   readonly steps: readonly { readonly id: string; readonly copyId: string }[]
+  readonly audit?: AuditNote
 }
 
 /** A run that is put off while more of its kind are triggered. */
@@ -80,7 +82,7 @@ export interface StepWrite {
 }
 
 /** The events of an execution that ends. */
-export interface Leaving {
+export interface OutcomeEvents {
   readonly events: readonly EventTemplate[]
   /** Appended instead of `events` when the flag to cancel was set and the run becomes `cancelled`. */
   readonly eventsIfCancelled: readonly EventTemplate[]
@@ -95,7 +97,7 @@ export interface Failing {
 }
 
 /** How a holder leaves `running`. Each becomes `cancelled` instead, in the same write, when the flag is set. */
-export type Outcome = Leaving &
+export type Outcome = OutcomeEvents &
   (
     | { readonly kind: 'complete'; readonly output: Json | null }
     | (Failing & { readonly kind: 'fail' })

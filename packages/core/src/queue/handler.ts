@@ -15,9 +15,9 @@ import {
   type RetryPolicy,
   type StepLog,
   type StorableSchema,
-  asPlain,
   type PlainAttempt,
 } from '../job'
+import { asPlain } from '../worker'
 import { requireTaskRetry } from './options'
 import { jobNameOf } from './task'
 
@@ -79,7 +79,7 @@ export interface ResolveHandlerParams {
   readonly handler: TaskHandler
   /** The policy of the queue. */
   readonly retry: RetryPolicy
-  readonly perform: (handler: ResolvedHandler, attempt: PlainAttempt, payload: unknown) => unknown
+  readonly runAttempt: (handler: ResolvedHandler, attempt: PlainAttempt, payload: unknown) => unknown
   /** A task of it is done, and that is stored. */
   readonly succeeded: (taskId: string) => void
   readonly givenUp: (taskId: string) => void
@@ -88,7 +88,7 @@ export interface ResolveHandlerParams {
 export function resolveHandler({
   handler,
   retry: ofQueue,
-  perform,
+  runAttempt,
   succeeded,
   givenUp,
 }: ResolveHandlerParams): ResolvedHandler {
@@ -105,7 +105,7 @@ export function resolveHandler({
     },
     () => {},
   )
-  const begin = (attempt: PlainAttempt, payload: unknown) => perform(resolved, attempt, payload)
+  const begin = (attempt: PlainAttempt, payload: unknown) => runAttempt(resolved, attempt, payload)
   const resolved: ResolvedHandler = {
     taskType,
     timeoutMs: timeout ?? null,

@@ -1,4 +1,4 @@
-import { type Clock, StorageError } from '../base'
+import { type Clock, goRounds, StorageError } from '../base'
 import type { Durably } from '../instance'
 import type { Keep } from './options'
 import { ENDED_RUNS, ENDED_TASK_STATES } from './task'
@@ -22,10 +22,9 @@ export interface RetentionParams {
 export class Retention {
   readonly #params: RetentionParams
   readonly #intervalMs: number
-  #isOn = false
   #endedSince = 0
   #sweeping: Promise<void> | null = null
-  #callOff: (() => void) | null = null
+  #stopRounds: (() => Promise<void>) | null = null
 
   constructor(params: RetentionParams) {
     const { keep, events } = params
@@ -35,15 +34,16 @@ export class Retention {
   }
 
   start(): void {
-    this.#isOn = true
-    this.#planNext()
+    this.#stopRounds ??= goRounds(this.#params.clock, this.#intervalMs, async () => {
+      await this.sweep()
+      return this.#intervalMs
+    })
   }
 
   /** A sweep in progress goes on to its end. */
   stop(): void {
-    this.#isOn = false
-    this.#callOff?.()
-    this.#callOff = null
+    void this.#stopRounds?.()
+    this.#stopRounds = null
   }
 
   /** Trouble is reported, and the next one tries again. */
@@ -52,14 +52,6 @@ export class Retention {
       this.#sweeping = null
     })
     return this.#sweeping
-  }
-
-  #planNext(): void {
-    if (!this.#isOn) return
-    this.#callOff ??= this.#params.clock.schedule(this.#intervalMs, () => {
-      this.#callOff = null
-      void this.sweep().then(() => this.#planNext())
-    })
   }
 
   /** A task succeeded or died. */

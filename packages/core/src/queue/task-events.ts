@@ -1,4 +1,4 @@
-import { type Clock, InvalidOptionError } from '../base'
+import { type Clock, Listeners } from '../base'
 import type { Durably } from '../instance'
 import type { Run, PlainAttempt } from '../job'
 import { CANCELLED, taskTypeOf } from './task'
@@ -51,8 +51,6 @@ const EVERY_TYPE: Readonly<Record<TaskEventType, true>> = {
 /** Every event of a task there is. */
 export const TASK_EVENT_TYPES = Object.keys(EVERY_TYPE) as readonly TaskEventType[]
 
-type Listener = (event: never) => unknown
-
 /** An event without what it has of its run. */
 type Bare<T extends TaskEventType = TaskEventType> = T extends unknown
   ? Omit<TaskEvent<T>, 'taskId' | 'taskType' | 'timestamp'>
@@ -80,7 +78,7 @@ export class TaskEvents {
   readonly #durably: Durably
   readonly #clock: Clock
   readonly #attemptsOf: (run: Run) => number
-  readonly #listeners = new Map<TaskEventType, readonly Listener[]>()
+  readonly #listeners: Listeners<TaskEventType>
   /** Those in progress here. */
   readonly #attempts = new Map<string, BegunAttempt>()
   /** Those that began before the end of the one before was heard of. */
@@ -91,6 +89,11 @@ export class TaskEvents {
     this.#durably = durably
     this.#clock = clock
     this.#attemptsOf = attemptsOf
+    this.#listeners = new Listeners({
+      types: TASK_EVENT_TYPES,
+      whose: ' of a task',
+      onError: (error, type) => durably.reportError(error, `listener of ${type}`),
+    })
     durably.on('run:release', (run) => this.#enqueued(run, 'released'))
     durably.on('run:recover', (run) => this.#enqueued(run, 'recovered'))
     durably.on('run:fail', (run) => this.#died(run, run.error))
@@ -102,18 +105,9 @@ export class TaskEvents {
   }
 
   on<T extends TaskEventType>(type: T, listener: (event: TaskEvent<T>) => void): () => void {
-    if (!TASK_EVENT_TYPES.includes(type)) throw new InvalidOptionError(`There is no event "${type}" of a task.`)
-    if (typeof listener !== 'function') throw new InvalidOptionError(`A listener of "${type}" must be a function.`)
+    const off = this.#listeners.add(type, listener)
     this.#hear(type)
-    const others = () => this.#listeners.get(type) ?? []
-    // Of its own, so that the same function can listen twice.
-    const added: Listener = (event: never) => listener(event)
-    this.#listeners.set(type, [...others(), added])
-    return () =>
-      void this.#listeners.set(
-        type,
-        others().filter((each) => each !== added),
-      )
+    return off
   }
 
   /** What happens to every task is asked for when somebody wants to know: the engine need not tell it before. */
@@ -201,18 +195,7 @@ export class TaskEvents {
   }
 
   #emit(event: TaskEvent): void {
-    for (const listener of this.#listeners.get(event.type) ?? []) {
-      try {
-        const result = listener(event as never)
-        if (result instanceof Promise) result.catch((error: unknown) => this.#reportListener(error, event))
-      } catch (error) {
-        this.#reportListener(error, event)
-      }
-    }
-  }
-
-  #reportListener(error: unknown, { type }: TaskEvent): void {
-    this.#durably.reportError(error, `listener of ${type}`)
+    this.#listeners.tell(event.type, event)
   }
 }
 

@@ -18,7 +18,7 @@ import {
 } from './handler'
 import { Handlers } from './handlers'
 import { resolveOptions, type TaskQueueOptions } from './options'
-import { perform } from './perform'
+import { runAttempt } from './attempt'
 import { QueueSwitch } from './queue-switch'
 import { TaskPauses } from './task-pauses'
 import { Retention } from './retention'
@@ -133,9 +133,9 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
     const handler = resolveHandler({
       handler: toHandler(given),
       retry,
-      perform(resolved, attempt, payload) {
+      runAttempt(resolved, attempt, payload) {
         events.started(attempt, resolved.taskType)
-        return perform({ handler: resolved, attempt, payload, clock })
+        return runAttempt({ handler: resolved, attempt, payload, clock })
       },
       succeeded(taskId) {
         events.ended(taskId)

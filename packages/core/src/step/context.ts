@@ -13,7 +13,7 @@ import {
   triesOf,
   type WaitAllOptions,
 } from '../job'
-import { orRefused } from './call'
+import { type CtxCall, orRefused } from './call'
 import { InvalidOptionError, toInstant, toLogData, toLogText } from '../base'
 import type { Pass } from './open-calls'
 import type { NewLog, Progress } from '../port'
@@ -90,23 +90,21 @@ function bodyOf<Options extends object, Body>(call: string, name: string, rest: 
 type Waits = Pick<JobContext, 'sleep' | 'waitFor' | 'trigger' | 'wait' | 'triggerAll' | 'waitAll'>
 
 function createWaits(scope: StepScope, pass: Pass): Waits {
+  function call<T>(of: keyof Waits, name: string, begin: (call: CtxCall) => Promise<T>): Promise<T> {
+    return orRefused({ scope, pass, name, calledAt: waits[of] }, begin)
+  }
   const waits: Waits = {
-    sleep: (name, until) => orRefused({ scope, pass, name, calledAt: waits.sleep }, (call) => sleepStep(call, until)),
-    waitFor: (name, options = {}) =>
-      orRefused({ scope, pass, name, calledAt: waits.waitFor }, (call) => waitForStep(call, options)),
+    sleep: (name, until) => call('sleep', name, (own) => sleepStep(own, until)),
+    waitFor: (name, options = {}) => call('waitFor', name, (own) => waitForStep(own, options)),
     trigger: (name, job, ...[payload, options = {}]) =>
-      orRefused({ scope, pass, name, calledAt: waits.trigger }, (call) =>
-        triggerStep({ call, job, payload, options }),
-      ) as Promise<ChildRun<never>>,
-    wait: (name, run) => orRefused({ scope, pass, name, calledAt: waits.wait }, (call) => waitForChild(call, run)),
+      call('trigger', name, (own) => triggerStep({ call: own, job, payload, options })) as Promise<ChildRun<never>>,
+    wait: (name, run) => call('wait', name, (own) => waitForChild(own, run)),
     triggerAll: (name, job, ...[payloads, options = {}]) =>
-      orRefused({ scope, pass, name, calledAt: waits.triggerAll }, (call) =>
-        triggerAllStep({ call, job, payloads, options }),
-      ) as Promise<ChildRuns<never>>,
+      call('triggerAll', name, (own) => triggerAllStep({ call: own, job, payloads, options })) as Promise<
+        ChildRuns<never>
+      >,
     waitAll: (name: string, children: Children, options: WaitAllOptions = {}) =>
-      orRefused({ scope, pass, name, calledAt: waits.waitAll }, (call) =>
-        waitForChildren<never>(call, children, options),
-      ),
+      call('waitAll', name, (own) => waitForChildren<never>(own, children, options)),
   }
   return waits
 }

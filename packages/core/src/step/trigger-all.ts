@@ -6,7 +6,7 @@ import { commitOrFail, replayFailure } from './failure'
 import { checkpointOf, elapsedMs, idsOf, newRow, type StepRow } from './row'
 import type { RecordedStep, StepScope } from './scope'
 import { CHILD_OPTIONS, knownJob, refuseBadChild } from './trigger'
-import { toNewRun } from '../client'
+import { newRunOf } from '../client'
 import type { NewRun } from '../port'
 
 export interface TriggerAllParams {
@@ -57,7 +57,7 @@ async function toChildren(call: CtxCall, { definition, payloads, options }: Chil
   const own = { ...given, ...limited, tenant: run.tenant }
   const children: NewRun[] = []
   for (const payload of payloads) {
-    children.push({ ...(await toNewRun(engine, { job: definition, payload, options: own })), parentRunId: run.id })
+    children.push({ ...(await newRunOf(engine, { job: definition, payload, options: own })), parentRunId: run.id })
     await engine.breathe()
     if (interruption.reason() !== null) throw interruption.cause()
   }

@@ -4,7 +4,7 @@ import { type Engine, jobOf, type NamedJob } from '../engine'
 import { decodeValue, InvalidOptionError, refuseUnknownOptions } from '../base'
 import { commitOrFail, replayFailure } from './failure'
 import { elapsedMs, idsOf, newRow } from './row'
-import { toNewRun } from '../client'
+import { newRunOf } from '../client'
 
 const {
   tenant: _tenant,
@@ -34,7 +34,7 @@ export function triggerStep({ call, job, payload, options }: TriggerStepParams):
     const definition = knownJob(engine, job, `ctx.trigger("${name}")`)
     const own = { tenant: run.tenant, onConflict: 'return' } as const
     const item = { job: definition, payload, options: { ...options, ...own } }
-    const child = { ...(await toNewRun(engine, item)), parentRunId: run.id }
+    const child = { ...(await newRunOf(engine, item)), parentRunId: run.id }
     // A schema may take its time.
     if (scope.interruption.reason() !== null) throw scope.interruption.cause()
     const row = newRow({ scope, name, index, kind: 'trigger', before })

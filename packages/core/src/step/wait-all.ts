@@ -15,7 +15,7 @@ import {
 } from '../base'
 import type { RunRecord } from '../port'
 import type { StepScope } from './scope'
-import { type Found, outcomeOf, wait, type Waiter } from './wait'
+import { type Found, foundOf, wait, type Waiter } from './wait'
 
 /** How many runs one look is about. */
 const IDS_TOGETHER = 500
@@ -78,7 +78,7 @@ class LookAtAll {
       )
       this.openCount = open.length
       for (const run of open) {
-        const stranger = outcomeOf(run, this.#waiter)
+        const stranger = foundOf(run, this.#waiter)
         if (stranger !== null) return stranger
       }
       if (open.length > 0) return null
@@ -121,7 +121,7 @@ function nextCount(bytes: number, read: number): number {
 
 /** `null` when it goes on again. */
 function resultOf(run: RunRecord, { waiter, asValues }: Omit<ResultsParams, 'ids'>): Found | null {
-  if (!asValues || !isEnded(run.status)) return outcomeOf(run, waiter)
+  if (!asValues || !isEnded(run.status)) return foundOf(run, waiter)
   const { id, status, output, error } = run
   if (status !== 'completed') return { output: JSON.stringify({ ok: false, id, status, error: error ?? '' }) }
   return { output: `{"ok":true,"id":${JSON.stringify(id)}${outputProperty(output)}}` }

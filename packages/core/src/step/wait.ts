@@ -5,6 +5,7 @@ import {
   encodeValue,
   InvalidOptionError,
   isEnded,
+  isStorableInstant,
   type Json,
   NotFoundError,
   type OptionNames,
@@ -20,7 +21,6 @@ import { commitOrFail, recordFailure, replayFailure } from './failure'
 import { elapsedMs, idsOf, leftMs, newRow, type RowResult, type StepRow } from './row'
 import type { RecordedStep, StepScope } from './scope'
 import type { Awaited } from './suspension'
-import { isStorableInstant } from '../client'
 
 /** What a wait came to: the text of its value, or the error that the job gets. */
 export type Found = { readonly output: Json | null } | { readonly error: unknown }
@@ -180,7 +180,7 @@ export function waitForChild<T>(call: CtxCall, child: { readonly id: string }): 
     due: null,
     async look() {
       const run = await scope.looks.child(child.id)
-      return run === null ? { error: NotFoundError.run(child.id) } : outcomeOf(run, waiter)
+      return run === null ? { error: NotFoundError.run(child.id) } : foundOf(run, waiter)
     },
     whenDue: () => ({ output: null }),
     awaited: () => ({ ids: [child.id], open: 1, isOwn: false }),
@@ -195,7 +195,7 @@ export interface Waiter {
 }
 
 /** What a child came to; `null` while it has not ended. */
-export function outcomeOf(run: RunRecord, { runId, what, madeBy }: Waiter): Found | null {
+export function foundOf(run: RunRecord, { runId, what, madeBy }: Waiter): Found | null {
   if (isEnded(run.status)) {
     const ended = toRun(run)
     if (ended.status === 'completed') return { output: run.output }

@@ -84,9 +84,13 @@ describe('a run whose worker is cut off', () => {
     await clock.advance(4 * MINUTE)
     expect([one.seen.aborted, await storage.getRun(id)]).toMatchObject([false, { status: 'running', ownerId: 'one' }])
     expect(await other.durably.explain(id)).toContain('CONFIRMING')
+    const state = async () => (await other.durably.getRun(id))?.continuationState
+    expect(await state()).toBe('CONFIRMING')
+    expect((await other.durably.getRuns()).map(({ continuationState }) => continuationState)).toEqual(['CONFIRMING'])
     cutOff(false)
     await clock.advance(10_000)
     expect(await other.durably.explain(id)).not.toContain('CONFIRMING')
+    expect(await state()).toBe('NONE')
     one.seen.end()
     await clock.advance(1000)
     expect(await storage.getRun(id)).toMatchObject({ status: 'completed', crashCount: 0 })

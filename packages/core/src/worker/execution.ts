@@ -27,7 +27,7 @@ import {
 import { askPatiently, type Engine, isWatched, leaseMsOf, reportTrouble, type RunInfo } from '../engine'
 import { decodeValue, type InterruptionReason, InvalidOptionError, pause, type StorageError } from '../base'
 import type { LeaseKeeper } from './lease'
-import { conclude, type Conclusion, encodeOutput, type Ending } from './outcome'
+import { type AnnouncedOutcome, encodeOutput, outcomeOf, type OutcomeParams, type Settled } from './outcome'
 import { refuseSpent } from '../job'
 
 /** One run in the hands of this worker, from its claim to the commit that ends the hold. */
@@ -69,15 +69,15 @@ export function startExecution(params: ExecutionParams): Execution {
   const interruption = createInterruption(clock, run.id)
   let suspect = isSuspect(run)
   const hold: Hold = { lost: false, finishing: false, runEnded: false }
-  let reach: (conclusion: Conclusion) => void = () => {}
+  let settle: (settled: Settled) => void = () => {}
   let giveUp: (error: unknown) => void = () => {}
-  const reached = new Promise<Conclusion>((resolve, reject) => {
-    reach = resolve
+  const settled = new Promise<Settled>((resolve, reject) => {
+    settle = resolve
     giveUp = reject
   })
   const onLate = createLateReport(params, hold)
   const calls = new OpenCalls(clock, interruption, { onChange: () => suspension.check(), onLate })
-  const suspend = (suspended: Suspended) => reach({ kind: 'suspended', ...suspended })
+  const suspend = (suspended: Suspended) => settle({ kind: 'suspended', ...suspended })
   const suspension = new Suspension({ clock, calls, wakes: run.wakes, suspend })
   interruption.onInterrupt(() => suspension.interrupt())
 
@@ -93,8 +93,7 @@ export function startExecution(params: ExecutionParams): Execution {
   function noteLost(): void {
     if (hold.lost) return
     hold.lost = true
-    const { workerId } = engine.options
-    engine.events.emit({ type: 'worker:lease-lost', runId: run.id, jobName: run.jobName, workerId })
+    tellLost(engine, run)
     interruption.interrupt('lease-lost')
   }
 
@@ -133,7 +132,7 @@ export function startExecution(params: ExecutionParams): Execution {
       held.drop()
     },
   })
-  const own = { interruption, suspension, calls, writer, hold, reached, reach, giveUp }
+  const own = { interruption, suspension, calls, writer, hold, settled, settle, giveUp }
   const done = untilDone({ engine, line, leases, run, claimedAt, onCleared: params.onCleared, ...own }, held)
   const { id: runId, jobName, leaseEpoch } = run
   return { runId, jobName, leaseEpoch, isSuspect: () => suspect, interrupt: interruption.interrupt, done }
@@ -152,9 +151,9 @@ interface RunningExecution extends ExecutionParams {
   readonly calls: OpenCalls
   readonly writer: RunWriter
   readonly hold: Hold
-  /** The first conclusion counts: what the job function came to, or why it was left where it is. */
-  readonly reach: (conclusion: Conclusion) => void
-  readonly reached: Promise<Conclusion>
+  /** The first call of `settle` counts: what the job function came to, or why it was left where it is. */
+  readonly settle: (settled: Settled) => void
+  readonly settled: Promise<Settled>
   /** There is none: what the storage keeps of the run cannot be read. */
   readonly giveUp: (error: unknown) => void
 }
@@ -197,8 +196,7 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
   const hasNone = run.leaseEpoch === 1 && (run.forkedFrom ?? null) === null
   const steps = await (hasNone ? [] : loadSteps(execution))
   const scope = createScope(execution, startedAt, steps)
-  const conclusion: Conclusion =
-    interruption.reason() === null ? await perform(execution, scope) : { kind: 'abandoned' }
+  const settled: Settled = interruption.reason() === null ? await runJob(execution, scope) : { kind: 'abandoned' }
   callOffDeadline()
   execution.suspension.end()
   execution.calls.close()
@@ -206,28 +204,26 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
   const reason = interruption.reason()
   if (reason === 'lease-lost' && countsCrashes(engine, run)) {
     // Given back it would not count, and a storage that is away again and again would have it begun for ever.
-    engine.events.emit({
-      type: 'worker:lease-lost',
-      runId: run.id,
-      jobName: run.jobName,
-      workerId: engine.options.workerId,
-    })
+    tellLost(engine, run)
     return OVER
   }
   interruption.end()
   const heldMs = clock.monotonic() - startedAt
   const durationMs = Math.round(msBefore(run) + heldMs)
-  const concluded = { engine, run, reason, stepOfError: scope.stepOfError, durationMs, heldMs }
-  execution.hold.finishing = true
-  const ending = conclude({ ...concluded, conclusion })
-  const refusal = await finish(execution, ending)
-  if (refusal === undefined) return doneWith(ending.outcome)
-  if (!OF_THE_JOB.has(ending.outcome.kind)) {
+  return finish(execution, { engine, run, settled, reason, stepOfError: scope.stepOfError, durationMs, heldMs })
+}
+
+/** What the storage refuses for what the job has made of it is an error of the job, which can be stored. */
+async function finish(execution: RunningExecution, params: OutcomeParams): Promise<Done> {
+  const first = outcomeOf(params)
+  const refusal = await store(execution, first)
+  if (refusal === undefined) return doneWith(first.outcome)
+  if (!OF_THE_JOB.has(first.outcome.kind)) {
     execution.writer.giveUp()
     return OVER
   }
-  const failing = conclude({ ...concluded, conclusion: { kind: 'threw', error: refusal } })
-  if ((await finish(execution, failing)) !== undefined) execution.writer.giveUp()
+  const failing = outcomeOf({ ...params, settled: { kind: 'threw', error: refusal } })
+  if ((await store(execution, failing)) !== undefined) execution.writer.giveUp()
   return doneWith(failing.outcome)
 }
 
@@ -235,11 +231,15 @@ async function runToEnd(execution: RunningExecution): Promise<Done> {
 export const OF_THE_JOB: ReadonlySet<Outcome['kind']> = new Set(['complete', 'fail', 'retryLater'])
 
 /** Resolves with the refusal of a storage that will never take what the job came to. */
-async function finish({ hold, writer }: RunningExecution, ending: Ending): Promise<StorageError | undefined> {
-  const { outcome } = ending
+async function store(
+  { hold, writer }: RunningExecution,
+  announced: AnnouncedOutcome,
+): Promise<StorageError | undefined> {
+  const { outcome } = announced
+  hold.finishing = true
   hold.runEnded = outcome.kind === 'complete' || outcome.kind === 'fail'
   const answer = await writer.finish(outcome)
-  if (answer.kept) ending.announce(answer)
+  if (answer.kept) announced.announce(answer)
   return answer.refusal
 }
 
@@ -284,7 +284,7 @@ async function loadSteps({ engine, run, interruption }: RunningExecution): Promi
 }
 
 function createScope(execution: RunningExecution, begunAt: number, steps: readonly StepRecord[]): StepScope {
-  const { engine, run, writer, interruption, suspension, calls, reach } = execution
+  const { engine, run, writer, interruption, suspension, calls, settle } = execution
   const recorded = new Map<string, RecordedStep>()
   const failed = new Map<string, RecordedStep>()
   const failures = new Map<string, number>()
@@ -312,25 +312,25 @@ function createScope(execution: RunningExecution, begunAt: number, steps: readon
     looks: new LookTogether(engine, interruption, run.id),
     completedSteps: run.currentStepIndex,
     stepOfError: new Map(),
-    park: (reason) => reach({ kind: 'parked', reason }),
+    park: (reason) => settle({ kind: 'parked', reason }),
     logFor: createLogs(execution),
     progress: createProgress(execution),
   }
 }
 
 /** Runs the job function to its end, or until the grace after an interruption is over. */
-async function perform(execution: RunningExecution, scope: StepScope): Promise<Conclusion> {
-  const { engine, interruption, calls, reach, giveUp } = execution
+async function runJob(execution: RunningExecution, scope: StepScope): Promise<Settled> {
+  const { engine, interruption, calls, settle, giveUp } = execution
   interruption.onInterrupt(() => void abandon(execution))
-  void engine.bodyScope.run({ scope, stepName: null }, () => settleJob(execution, scope)).then(reach, giveUp)
-  const conclusion = await execution.reached
-  if (conclusion.kind === 'threw' || conclusion.kind === 'parked') interruption.interrupt('ended')
+  void engine.bodyScope.run({ scope, stepName: null }, () => settleJob(execution, scope)).then(settle, giveUp)
+  const settled = await execution.settled
+  if (settled.kind === 'threw' || settled.kind === 'parked') interruption.interrupt('ended')
   if (interruption.reason() !== null) await Promise.race([calls.stepsDone(), interruption.expired])
-  return conclusion
+  return settled
 }
 
 /** The job function with everything that belongs to it: steps that nobody awaited, and the check of its output. */
-async function settleJob({ engine, run, interruption }: RunningExecution, scope: StepScope): Promise<Conclusion> {
+async function settleJob({ engine, run, interruption }: RunningExecution, scope: StepScope): Promise<Settled> {
   const payload = decodeValue(run.payload)
   const info: RunInfo = {
     runId: run.id,
@@ -364,12 +364,12 @@ async function settleJob({ engine, run, interruption }: RunningExecution, scope:
 }
 
 /** After a shutdown the job function waits for ever on its next ctx call: it is enough that no body is running. */
-async function abandon({ engine, interruption, calls, reach }: RunningExecution): Promise<void> {
+async function abandon({ engine, interruption, calls, settle }: RunningExecution): Promise<void> {
   if (interruption.reason() === 'shutdown') {
     await Promise.race([calls.stepsDone(), interruption.expired])
     await pause(engine.environment.clock, 0)
   } else await interruption.expired
-  reach({ kind: 'abandoned' })
+  settle({ kind: 'abandoned' })
 }
 
 /** Steps that nobody awaited belong to the run all the same. A wait that nobody needs any more does not. */
@@ -389,6 +389,10 @@ async function unawaitedSettled(scope: StepScope): Promise<void> {
     }
     await Promise.all(open.map((call) => call.result()))
   }
+}
+
+export function tellLost({ events, options }: Engine, { id: runId, jobName }: RunRecord): void {
+  events.emit({ type: 'worker:lease-lost', runId, jobName, workerId: options.workerId })
 }
 
 export function leaseOf(run: RunRecord): Lease {

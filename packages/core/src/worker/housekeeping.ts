@@ -1,6 +1,6 @@
 import { ask, type Engine, reportTrouble } from '../engine'
 import type { AssignedRuns } from './assigned'
-import { type Clock, NotMigratedError, SchemaTooNewError } from '../base'
+import { goRounds, NotMigratedError, SchemaTooNewError } from '../base'
 import type { LeaseKeeper } from './lease'
 import { recoverRuns } from './recovery'
 
@@ -21,7 +21,8 @@ export class Housekeeping {
   readonly #leases: LeaseKeeper
   readonly #assigned: AssignedRuns
   readonly #onRunnable: () => void
-  #rounds: Rounds | null = null
+  /** How to stop what is done at intervals, while it is. */
+  #rounds: readonly (() => void)[] | null = null
   readonly #reportedJobs = new Set<string>()
   #refusal: NotMigratedError | SchemaTooNewError | null = null
   /** Until then others may only look dead, because nobody could renew. */
@@ -53,19 +54,24 @@ export class Housekeeping {
     const { clock } = this.#engine.environment
     this.#lastBeatAt = clock.monotonic()
     this.#lastLook = { monotonic: clock.monotonic(), wall: clock.now() }
-    this.#rounds?.end()
-    this.#rounds = new Rounds(clock)
-    // Not awaited: a renewal that never answers must not keep the next look from happening.
-    this.#rounds.every(this.#engine.options.heartbeatIntervalMs, async () => void this.#heartbeat())
-    this.#rounds.every(RECOVER_INTERVAL_MS, () => this.#attempt('recover', () => this.#recover()))
-    this.#rounds.every(INSPECT_INTERVAL_MS, () => this.#attempt('inspect', () => this.#inspect()))
+    this.end()
+    this.#rounds = [
+      // Not awaited: a renewal that never answers must not keep the next look from happening.
+      this.#every(this.#engine.options.heartbeatIntervalMs, async () => void this.#heartbeat()),
+      this.#every(RECOVER_INTERVAL_MS, () => this.#attempt('recover', () => this.#recover())),
+      this.#every(INSPECT_INTERVAL_MS, () => this.#attempt('inspect', () => this.#inspect())),
+    ]
     await this.#attempt('inspect', () => this.#inspect())
     await this.#attempt('recover', () => this.#recover())
   }
 
   end(): void {
-    this.#rounds?.end()
+    for (const stop of this.#rounds ?? []) stop()
     this.#rounds = null
+  }
+
+  #every(ms: number, task: () => Promise<void>): () => void {
+    return goRounds(this.#engine.environment.clock, ms, () => task().then(() => ms))
   }
 
   /** Renews and checks at once, as after a sleep of the machine or the tab. */
@@ -147,27 +153,5 @@ export class Housekeeping {
       this.#reportedJobs.add(jobName)
       events.emit({ type: 'job:unknown', jobName })
     }
-  }
-}
-
-/** Tasks at intervals; the next turn of one is planned when the one before is over. */
-class Rounds {
-  readonly #clock: Clock
-  readonly #callOffs = new Map<() => Promise<void>, () => void>()
-  #ended = false
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  every(ms: number, task: () => Promise<void>): void {
-    if (this.#ended) return
-    const turn = () => void task().then(() => this.every(ms, task))
-    this.#callOffs.set(task, this.#clock.schedule(ms, turn))
-  }
-
-  end(): void {
-    this.#ended = true
-    for (const callOff of this.#callOffs.values()) callOff()
   }
 }

@@ -1,2 +1,3 @@
-export type { DrainOptions, DrainResult } from './drain'
+export type { DrainOptions, DrainResult } from './until-idle'
+export { asPlain } from './plain-execution'
 export { Worker } from './worker'

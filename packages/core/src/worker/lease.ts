@@ -17,22 +17,6 @@ export interface HeldLease {
   onOutOfTouch(): void
 }
 
-export interface LeaseKeeper {
-  hold(held: HeldLease): { extendedAt(sentAt: number): void; drop(): void }
-  /** As `hold`, for who has nothing but its end to commit. */
-  enter(held: HeldLease, now: number): void
-  leave(held: HeldLease): void
-  heldRunIds(): readonly string[]
-  /** Renews everything at once; false when the storage did not answer. */
-  renew(): Promise<boolean>
-  /** As `renew`, but not content with the answer to what was sent before. */
-  renewAfresh(): Promise<boolean>
-  /** Renews this run soon, and with it what else is asked for meanwhile: it hears at once of signals and of a cancel. */
-  renewOf(runId: string): void
-  /** Aborts what was not renewed in time. */
-  checkTouch(): void
-}
-
 /** What the storage was last heard to give. */
 interface Granted {
   /** When it was asked, by the worker's own clock. */
@@ -57,96 +41,116 @@ function byLength(all: readonly HeldLease[], lengthOf: (held: HeldLease) => numb
   return [...groups].map(([leaseMs, held]) => ({ held, leaseMs }))
 }
 
-async function allOf(answers: readonly Promise<boolean>[]): Promise<boolean> {
-  return (await Promise.all(answers)).every((isAnswered) => isAnswered)
-}
+/** The leases of one worker. */
+export class LeaseKeeper {
+  readonly #engine: Engine
+  readonly #all = new Map<HeldLease, Granted>()
+  /** Runs that are to be renewed soon. */
+  readonly #asked = new Set<string>()
+  #isAsking = false
+  #renewing: Promise<boolean> | null = null
 
-export function createLeaseKeeper(engine: Engine): LeaseKeeper {
-  const { clock } = engine.environment
-  const patienceMs = (leaseMs: number) => Math.max(leaseMs - engine.options.heartbeatIntervalMs, leaseMs / 2)
-  const all = new Map<HeldLease, Granted>()
-  // Asked each time: a plugin may lengthen the lease after this was made.
-  const lengthOf = (held: HeldLease) => held.leaseMs?.() ?? engine.options.leaseMs
-  const asked = new Set<string>()
-  let [renewing, isAsking]: [Promise<boolean> | null, boolean] = [null, false]
-
-  function renewThese(held: readonly HeldLease[]): Promise<boolean> {
-    const [first, ...others] = byLength(held, lengthOf)
-    if (first === undefined) return Promise.resolve(true)
-    return others.length === 0 ? renewAlike(first) : allOf([first, ...others].map(renewAlike))
+  constructor(engine: Engine) {
+    this.#engine = engine
   }
 
-  async function renewAlike({ held, leaseMs }: Alike): Promise<boolean> {
-    const sentAt = clock.monotonic()
+  hold(held: HeldLease): { extendedAt(sentAt: number): void; drop(): void } {
+    this.enter(held, this.#engine.environment.clock.monotonic())
+    return {
+      extendedAt: (sentAt) => {
+        const latest = this.#all.get(held)
+        if (latest === undefined) return
+        this.#all.set(held, { at: Math.max(latest.at, sentAt), leaseMs: this.#lengthOf(held) })
+      },
+      drop: () => this.drop(held),
+    }
+  }
+
+  /** As `hold`, for who has nothing but its end to commit. */
+  enter(held: HeldLease, now: number): void {
+    const { leaseMs } = this.#engine.options
+    this.#all.set(held, { at: held.claimedAt, leaseMs })
+    // The answer to the claim may have come after the lease.
+    if (now - held.claimedAt > this.#patienceMs(leaseMs)) held.onOutOfTouch()
+    // A claim takes runs of many jobs for the same time.
+    else if (this.#lengthOf(held) > leaseMs) this.renewOf(held.lease.runId)
+  }
+
+  drop(held: HeldLease): void {
+    this.#all.delete(held)
+  }
+
+  heldRunIds(): readonly string[] {
+    return [...this.#all.keys()].map((held) => held.lease.runId)
+  }
+
+  /** Renews everything at once; false when the storage did not answer. */
+  renew(): Promise<boolean> {
+    this.#renewing ??= this.#renewThese([...this.#all.keys()]).finally(() => {
+      this.#renewing = null
+    })
+    return this.#renewing
+  }
+
+  /** As `renew`, but not content with the answer to what was sent before. */
+  renewAfresh(): Promise<boolean> {
+    return this.#renewing === null ? this.renew() : this.#renewing.then(() => this.renew())
+  }
+
+  /** Renews this run soon, and with it what else is asked for meanwhile: it hears at once of signals and of a cancel. */
+  renewOf(runId: string): void {
+    this.#asked.add(runId)
+    if (!this.#isAsking) void this.#renewAsked()
+  }
+
+  /** Aborts what was not renewed in time. */
+  checkTouch(): void {
+    const now = this.#engine.environment.clock.monotonic()
+    for (const [held, { at, leaseMs }] of this.#all) if (now - at >= this.#patienceMs(leaseMs)) held.onOutOfTouch()
+  }
+
+  #patienceMs(leaseMs: number): number {
+    return Math.max(leaseMs - this.#engine.options.heartbeatIntervalMs, leaseMs / 2)
+  }
+
+  /** Asked each time: a plugin may lengthen the lease after this was made. */
+  #lengthOf(held: HeldLease): number {
+    return held.leaseMs?.() ?? this.#engine.options.leaseMs
+  }
+
+  /** While one renewal is under way, the next gathers. */
+  async #renewAsked(): Promise<void> {
+    this.#isAsking = true
+    await null
+    while (this.#asked.size > 0) {
+      const held = [...this.#all.keys()].filter(({ lease }) => this.#asked.has(lease.runId))
+      this.#asked.clear()
+      await this.#renewThese(held)
+    }
+    this.#isAsking = false
+  }
+
+  async #renewThese(held: readonly HeldLease[]): Promise<boolean> {
+    const groups = byLength(held, (each) => this.#lengthOf(each))
+    const answers = await Promise.all(groups.map((alike) => this.#renewAlike(alike)))
+    return answers.every((isAnswered) => isAnswered)
+  }
+
+  async #renewAlike({ held, leaseMs }: Alike): Promise<boolean> {
+    const sentAt = this.#engine.environment.clock.monotonic()
     try {
       const leases = held.map((each) => each.lease)
-      const answers = await ask(engine, (storage) => storage.renew(leases, leaseMs))
+      const answers = await ask(this.#engine, (storage) => storage.renew(leases, leaseMs))
       held.forEach((each, index) => {
         const answer = answers[index]
-        if (answer === undefined || !all.has(each)) return
-        if (answer.kept) all.set(each, { at: sentAt, leaseMs })
+        if (answer === undefined || !this.#all.has(each)) return
+        if (answer.kept) this.#all.set(each, { at: sentAt, leaseMs })
         each.onAnswer(answer)
       })
       return true
     } catch (error) {
-      reportTrouble(engine, error, 'renew')
+      reportTrouble(this.#engine, error, 'renew')
       return false
     }
-  }
-
-  /** While one renewal is under way, the next gathers. */
-  async function renewAsked(): Promise<void> {
-    isAsking = true
-    await null
-    while (asked.size > 0) {
-      const held = [...all.keys()].filter(({ lease }) => asked.has(lease.runId))
-      asked.clear()
-      await renewThese(held)
-    }
-    isAsking = false
-  }
-
-  function renewOf(runId: string): void {
-    asked.add(runId)
-    if (!isAsking) void renewAsked()
-  }
-
-  function renew(): Promise<boolean> {
-    renewing ??= renewThese([...all.keys()]).finally(() => {
-      renewing = null
-    })
-    return renewing
-  }
-
-  function enter(held: HeldLease, now: number): void {
-    const { leaseMs } = engine.options
-    all.set(held, { at: held.claimedAt, leaseMs })
-    // The answer to the claim may have come after the lease.
-    if (now - held.claimedAt > patienceMs(leaseMs)) held.onOutOfTouch()
-    // A claim takes runs of many jobs for the same time.
-    else if (lengthOf(held) > leaseMs) renewOf(held.lease.runId)
-  }
-
-  return {
-    enter,
-    leave: (held) => void all.delete(held),
-    hold(held) {
-      enter(held, clock.monotonic())
-      return {
-        extendedAt(sentAt) {
-          const latest = all.get(held)
-          if (latest !== undefined) all.set(held, { at: Math.max(latest.at, sentAt), leaseMs: lengthOf(held) })
-        },
-        drop: () => void all.delete(held),
-      }
-    },
-    heldRunIds: () => [...all.keys()].map((held) => held.lease.runId),
-    renew,
-    renewOf,
-    renewAfresh: () => (renewing === null ? renew() : renewing.then(renew)),
-    checkTouch() {
-      const now = clock.monotonic()
-      for (const [held, { at, leaseMs }] of all) if (now - at >= patienceMs(leaseMs)) held.onOutOfTouch()
-    },
   }
 }

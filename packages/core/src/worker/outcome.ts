@@ -16,7 +16,7 @@ import type { CommitAnswer, Failing, Outcome, RunRecord } from '../port'
 import { restAfter, type Suspended } from '../step'
 
 /** How the job function ended, seen from outside. */
-export type Conclusion =
+export type Settled =
   | { readonly kind: 'returned'; readonly output: Json | null }
   | { readonly kind: 'threw'; readonly error: unknown }
   /** It waits for something, and nothing else of it is going on. */
@@ -26,10 +26,10 @@ export type Conclusion =
   /** It was interrupted, and is not waited for any longer. */
   | { readonly kind: 'abandoned' }
 
-export interface ConcludeParams {
+export interface OutcomeParams {
   readonly engine: Engine
   readonly run: RunRecord
-  readonly conclusion: Conclusion
+  readonly settled: Settled
   readonly reason: InterruptionReason | null
   readonly stepOfError: ReadonlyMap<unknown, string>
   readonly durationMs: number
@@ -37,31 +37,31 @@ export interface ConcludeParams {
 }
 
 /** What to write, and what to say once it is written. */
-export interface Ending {
+export interface AnnouncedOutcome {
   readonly outcome: Outcome
   announce(answer: Extract<CommitAnswer, { kept: true }>): void
 }
 
-export function conclude(params: ConcludeParams): Ending {
-  const { run, conclusion, reason } = params
+export function outcomeOf(params: OutcomeParams): AnnouncedOutcome {
+  const { run, settled, reason } = params
   const ids = { runId: run.id, jobName: run.jobName }
-  if (reason === 'cancelled') return ending(params, { kind: 'cancelled' }, cancelEvent(run))
+  if (reason === 'cancelled') return announced(params, { kind: 'cancelled' }, cancelEvent(run))
   if (reason === 'timeout') {
     const { message, detail } = describeError(new TimeoutError(`The run took longer than ${run.timeoutMs} ms.`))
     const outcome = { kind: 'timeOut', ...failing(params, 'timed_out', { error: message, detail }) } as const
     return failed(params, outcome, { type: 'run:timeout', ...ids, error: message })
   }
   // Its ctx calls were rejected: what it returns, or throws, may only be its way of dealing with that.
-  if (reason === 'lease-lost' || conclusion.kind === 'abandoned') return release(params)
-  if (conclusion.kind === 'suspended') return suspend(params, conclusion)
-  if (conclusion.kind === 'parked') return park(params, conclusion.reason)
-  if (conclusion.kind === 'returned') return complete(params, conclusion.output)
+  if (reason === 'lease-lost' || settled.kind === 'abandoned') return release(params)
+  if (settled.kind === 'suspended') return suspend(params, settled)
+  if (settled.kind === 'parked') return park(params, settled.reason)
+  if (settled.kind === 'returned') return complete(params, settled.output)
   // An error after a shutdown may be its consequence: whoever goes on will see whether it is real.
-  return reason === 'shutdown' ? release(params) : retryOrFail(params, conclusion.error)
+  return reason === 'shutdown' ? release(params) : retryOrFail(params, settled.error)
 }
 
 /** What the job returned, as it will be stored. An output that its schema refuses is an error of the job. */
-export async function encodeOutput({ jobs }: Engine, jobName: string, returned: unknown): Promise<Conclusion> {
+export async function encodeOutput({ jobs }: Engine, jobName: string, returned: unknown): Promise<Settled> {
   const schema = jobs.get(jobName)?.output ?? null
   const what = `The output of job "${jobName}"`
   try {
@@ -72,26 +72,26 @@ export async function encodeOutput({ jobs }: Engine, jobName: string, returned: 
   }
 }
 
-function release(params: ConcludeParams): Ending {
+function release(params: OutcomeParams): AnnouncedOutcome {
   const { id, jobName } = params.run
-  return ending(params, { kind: 'release' }, { type: 'run:release', runId: id, jobName })
+  return announced(params, { kind: 'release' }, { type: 'run:release', runId: id, jobName })
 }
 
-function suspend(params: ConcludeParams, suspended: Extract<Conclusion, { kind: 'suspended' }>): Ending {
+function suspend(params: OutcomeParams, suspended: Extract<Settled, { kind: 'suspended' }>): AnnouncedOutcome {
   const { id, jobName } = params.run
   const { steps, wakesSeen, wakesWanted, children } = suspended
   const restMs = restAfter(params.heldMs, children)
   const waitingFor = { kind: 'steps', steps } as const
-  return ending(
+  return announced(
     params,
     { kind: 'suspend', steps, wakesSeen, wakesWanted, restMs },
     { type: 'run:suspend', runId: id, jobName, waitingFor },
   )
 }
 
-function park(params: ConcludeParams, reason: string): Ending {
+function park(params: OutcomeParams, reason: string): AnnouncedOutcome {
   const { id, jobName } = params.run
-  const parked = ending(params, { kind: 'park', reason }, { type: 'run:park', runId: id, jobName, reason })
+  const parked = announced(params, { kind: 'park', reason }, { type: 'run:park', runId: id, jobName, reason })
   return {
     ...parked,
     announce(answer) {
@@ -102,7 +102,7 @@ function park(params: ConcludeParams, reason: string): Ending {
 }
 
 /** Nobody looks for runs that wait. A deploy that parks one may park thousands: the others of the job are not news. */
-function reportParked({ engine, run: { id, jobName } }: ConcludeParams, reason: string): void {
+function reportParked({ engine, run: { id, jobName } }: OutcomeParams, reason: string): void {
   if (engine.parkedJobs.has(jobName)) return
   engine.parkedJobs.add(jobName)
   const advice = `Mend it and call durably.unpark("${id}"), or end it: durably.failParked("${id}").`
@@ -113,7 +113,7 @@ function reportParked({ engine, run: { id, jobName } }: ConcludeParams, reason: 
   )
 }
 
-function complete(params: ConcludeParams, output: Json | null): Ending {
+function complete(params: OutcomeParams, output: Json | null): AnnouncedOutcome {
   const { engine, run, durationMs } = params
   const shown = isWatched(engine, 'run:complete') ? decodeValue(output) : undefined
   const event = {
@@ -123,10 +123,10 @@ function complete(params: ConcludeParams, output: Json | null): Ending {
     output: shown,
     duration: durationMs,
   } as const
-  return ending(params, { kind: 'complete', output }, event)
+  return announced(params, { kind: 'complete', output }, event)
 }
 
-function retryOrFail(params: ConcludeParams, error: unknown): Ending {
+function retryOrFail(params: OutcomeParams, error: unknown): AnnouncedOutcome {
   const { engine, run } = params
   const policy = engine.jobs.get(run.jobName)?.retry ?? null
   const { random } = engine.environment
@@ -136,7 +136,7 @@ function retryOrFail(params: ConcludeParams, error: unknown): Ending {
   const { message, detail } = describeError(error, params.stepOfError.get(error))
   const ids = { runId: run.id, jobName: run.jobName }
   const event = { type: 'run:retry', ...ids, byHand: false, error: message, delayMs } as const
-  return ending(params, { kind: 'retryLater', delayMs, error: message, detail }, event)
+  return announced(params, { kind: 'retryLater', delayMs, error: message, detail }, event)
 }
 
 /** A policy that throws is an error of the job like any other, and there is nobody left to ask whether to try again. */
@@ -148,7 +148,7 @@ function judged(failed: FailedTry): { readonly delayMs: number | null; readonly 
   }
 }
 
-function fail(params: ConcludeParams, error: unknown): Ending {
+function fail(params: OutcomeParams, error: unknown): AnnouncedOutcome {
   const { run, stepOfError } = params
   const stepName = stepOfError.get(error) ?? null
   const { message, detail } = describeError(error, stepName ?? undefined)
@@ -157,10 +157,10 @@ function fail(params: ConcludeParams, error: unknown): Ending {
   return failed(params, { kind: 'fail', ...failing(params, 'failed', { error: message, detail }) }, event)
 }
 
-/** As `ending`, of a run that may call another one with it. */
-function failed(params: ConcludeParams, outcome: Bare<Outcome> & Failing, event: EventInput): Ending {
+/** As `announced`, of a run that may call another one with it. */
+function failed(params: OutcomeParams, outcome: Bare<Outcome> & Failing, event: EventInput): AnnouncedOutcome {
   const { onFailure = null } = outcome
-  const ended = ending(params, outcome, event)
+  const ended = announced(params, outcome, event)
   if (onFailure === null) return ended
   return {
     ...ended,
@@ -171,7 +171,7 @@ function failed(params: ConcludeParams, outcome: Bare<Outcome> & Failing, event:
   }
 }
 
-function failing({ engine, run }: ConcludeParams, status: FailedRun['status'], failure: Failure) {
+function failing({ engine, run }: OutcomeParams, status: FailedRun['status'], failure: Failure) {
   const handler = engine.jobs.get(run.jobName)?.onFailure ?? null
   const onFailure = handler === null ? null : newFailureRun(engine, handler, { run, status, ...failure })
   return { ...failure, onFailure }
@@ -188,7 +188,7 @@ interface Failure {
 
 type Bare<T> = T extends unknown ? Omit<T, 'events' | 'eventsIfCancelled'> : never
 
-function ending({ engine, run }: ConcludeParams, outcome: Bare<Outcome>, event: EventInput): Ending {
+function announced({ engine, run }: OutcomeParams, outcome: Bare<Outcome>, event: EventInput): AnnouncedOutcome {
   const ifCancelled = cancelEvent(run)
   return {
     outcome: Object.assign(outcome, {

@@ -10,24 +10,27 @@ import {
 import { createInterruption, createLogs, type Interruption } from '../step'
 import { type Engine, isWatched, type OpenExecution } from '../engine'
 import { decodeValue, type InterruptionReason, isRejection, pause } from '../base'
-import { type Done, type Execution, type ExecutionParams, leaseOf, msBefore, OF_THE_JOB, OVER } from './execution'
+import { type Done, leaseOf, msBefore, OF_THE_JOB, OVER, tellLost } from './execution'
 import type { HeldLease, LeaseKeeper } from './lease'
-import { conclude, type Conclusion, type Ending } from './outcome'
-import type { PlainEnds } from '../commit'
-import { type PlainAttempt, type PlainBody, refuseSpent, type StepLog, triesOf } from '../job'
+import { outcomeOf, type Settled, type AnnouncedOutcome } from './outcome'
+import { type CommitLine, PlainEnds } from '../commit'
+import { executeOwn, type OwnExecution, type OwnExecutionParams } from './own-execution'
+import { type JobDefinition, type PlainAttempt, type PlainBody, refuseSpent, type StepLog, triesOf } from '../job'
 
-export interface PlainParams extends Pick<ExecutionParams, 'engine' | 'leases' | 'run' | 'claimedAt'> {
-  readonly body: PlainBody
-  readonly ends: PlainEnds
-  readonly onDone: (execution: Execution, done: Done) => void
+/** Workers execute the job as its body says, without all that a job with steps needs. */
+export function asPlain(job: JobDefinition, body: PlainBody): JobDefinition {
+  return executeOwn(job, (params) => new PlainExecution(params, body))
 }
+
+/** Those of a worker, which has one line. */
+const endsOf = new WeakMap<CommitLine, PlainEnds>()
 
 const NONE: readonly never[] = Object.freeze([])
 
 /** Shared by all that succeed and of which no history is kept. */
 const SUCCESS: Outcome = Object.freeze({ kind: 'complete', output: null, events: NONE, eventsIfCancelled: NONE })
 
-const RETURNED: Conclusion = Object.freeze({ kind: 'returned', output: null })
+const RETURNED: Settled = Object.freeze({ kind: 'returned', output: null })
 const WAITS: Done = Object.freeze({ isDueLater: true, restMs: 0 })
 const NO_STEPS: ReadonlyMap<unknown, string> = new Map()
 
@@ -40,7 +43,7 @@ const CLOSED = Object.freeze({ isOver: true })
  * One run of a plain job. There are very many of them and most last for a moment, so it is one object, which stands for all
  * that an execution with steps has objects for, and makes what few of them need when they need it.
  */
-export class PlainExecution implements Execution, PlainAttempt, HeldLease {
+class PlainExecution implements OwnExecution, PlainAttempt, HeldLease {
   readonly engine: Engine
   readonly run: RunRecord
   readonly lease: Lease
@@ -52,23 +55,25 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
   readonly #body: PlainBody
   readonly #ends: PlainEnds
   readonly #leases: LeaseKeeper
-  readonly #onDone: PlainParams['onDone']
+  readonly #onDone: OwnExecutionParams['onDone']
   #interruption: Interruption | null = null
-  #ending: Ending | null = null
+  #announced: AnnouncedOutcome | null = null
   #outcome: Outcome = SUCCESS
-  #isConcluded = false
+  #isSettled = false
   #isLost = false
   #isRefused = false
   #isOver = false
   #whenOver: ((done: Done) => void)[] | null = null
 
-  constructor({ engine, run, claimedAt, body, ends, leases, onDone }: PlainParams) {
+  constructor({ engine, run, claimedAt, line, leases, onDone }: OwnExecutionParams, body: PlainBody) {
     this.engine = engine
     this.run = run
     this.lease = leaseOf(run)
     this.claimedAt = claimedAt
     this.begunAt = engine.environment.clock.monotonic()
     this.#body = body
+    const ends = endsOf.get(line) ?? new PlainEnds(engine, line)
+    endsOf.set(line, ends)
     this.#ends = ends
     this.#leases = leases
     this.#onDone = onDone
@@ -117,7 +122,7 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
   }
 
   interrupt(reason: InterruptionReason, graceMs?: number): void {
-    if (!this.#isConcluded) this.#interrupted().interrupt(reason, graceMs)
+    if (!this.#isSettled) this.#interrupted().interrupt(reason, graceMs)
   }
 
   begin(): void {
@@ -127,7 +132,7 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
     if (isWatched(engine, 'run:start')) {
       engine.events.emit({ type: 'run:start', runId, jobName, payload: decodeValue(run.payload) })
     } else engine.events.pass('run:start', runId)
-    if (this.#reason() !== null) this.#conclude({ kind: 'abandoned' })
+    if (this.#reason() !== null) this.#settle({ kind: 'abandoned' })
     else this.#call()
   }
 
@@ -137,19 +142,19 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
       refuseSpent(jobs.get(this.run.jobName)?.retry ?? null, this.run, options.maxCrashes)
       const payload = decodeValue(this.run.payload)
       const returned = this.engine.bodyScope.run(this, () => this.#body.begin(this, payload))
-      if (!isThenable(returned)) this.#conclude(RETURNED)
+      if (!isThenable(returned)) this.#settle(RETURNED)
       else {
         returned.then(
-          () => this.#conclude(RETURNED),
-          (error: unknown) => this.#conclude(this.#thrown(error)),
+          () => this.#settle(RETURNED),
+          (error: unknown) => this.#settle(this.#thrown(error)),
         )
       }
     } catch (error) {
-      this.#conclude(this.#thrown(error))
+      this.#settle(this.#thrown(error))
     }
   }
 
-  #thrown(error: unknown): Conclusion {
+  #thrown(error: unknown): Settled {
     return this.#interruption?.isCause(error) === true ? { kind: 'abandoned' } : { kind: 'threw', error }
   }
 
@@ -157,7 +162,7 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
     if (this.#interruption !== null) return this.#interruption
     const interruption = createInterruption(this.engine.environment.clock, this.run.id)
     this.#interruption = interruption
-    if (this.#isConcluded) interruption.end()
+    if (this.#isSettled) interruption.end()
     else interruption.onInterrupt(() => void this.#abandon(interruption))
     return interruption
   }
@@ -172,38 +177,38 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
     // Who gives its signal up at once still says what it came to.
     if (interruption.reason() === 'shutdown') await pause(clock, 0)
     else await interruption.expired
-    this.#conclude({ kind: 'abandoned' })
+    this.#settle({ kind: 'abandoned' })
   }
 
-  #conclude(conclusion: Conclusion): void {
-    if (this.#isConcluded) return
-    this.#isConcluded = true
+  #settle(settled: Settled): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
     this.calls = CLOSED
     const reason = this.#reason()
-    if (this.#isLost) this.#leave(OVER)
+    if (this.#isLost) this.#letGo(OVER)
     else if (reason === 'lease-lost') {
       // Given back it would not count, and a storage that is away again and again would have it begun for ever.
       this.#tellLost()
-      this.#leave(OVER)
+      this.#letGo(OVER)
     } else {
       this.#interruption?.end()
       const { events, plugins } = this.engine
       const isHeard = events.hears('run:complete') || plugins.recordsEvents()
-      if (conclusion === RETURNED && reason === null && !isHeard) this.#send(SUCCESS)
-      else this.#end(conclusion, reason)
+      if (settled === RETURNED && reason === null && !isHeard) this.#send(SUCCESS)
+      else this.#end(settled, reason)
     }
   }
 
-  #end(conclusion: Conclusion, reason: InterruptionReason | null): void {
-    this.#ending = this.#endingOf(conclusion, reason)
-    this.#send(this.#ending.outcome)
+  #end(settled: Settled, reason: InterruptionReason | null): void {
+    this.#announced = this.#outcomeOf(settled, reason)
+    this.#send(this.#announced.outcome)
   }
 
-  #endingOf(conclusion: Conclusion, reason: InterruptionReason | null): Ending {
+  #outcomeOf(settled: Settled, reason: InterruptionReason | null): AnnouncedOutcome {
     const { engine, run } = this
     const heldMs = engine.environment.clock.monotonic() - this.begunAt
     const durationMs = Math.round(msBefore(run) + heldMs)
-    return conclude({ engine, run, conclusion, reason, stepOfError: NO_STEPS, durationMs, heldMs })
+    return outcomeOf({ engine, run, settled, reason, stepOfError: NO_STEPS, durationMs, heldMs })
   }
 
   #send(outcome: Outcome): void {
@@ -232,24 +237,25 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
   answer(answer: CommitAnswer): void {
     if (!answer.kept) {
       this.#tellLost()
-      this.#leave(OVER)
+      this.#letGo(OVER)
       return
     }
     const { engine, run } = this
     if (answer.status === 'completed') this.#body.succeeded(run.id)
     // Somebody may have begun to listen meanwhile.
-    if (this.#ending === null && engine.events.hears('run:complete')) this.#ending = this.#endingOf(RETURNED, null)
-    if (this.#ending !== null) this.#ending.announce(answer)
+    if (this.#announced === null && engine.events.hears('run:complete'))
+      this.#announced = this.#outcomeOf(RETURNED, null)
+    if (this.#announced !== null) this.#announced.announce(answer)
     else if (answer.status === 'completed') engine.events.pass('run:complete', run.id)
     else engine.events.emit({ type: 'run:cancel', runId: run.id, jobName: run.jobName, requested: false })
-    this.#leave(this.#outcome.kind === 'retryLater' ? WAITS : OVER)
+    this.#letGo(this.#outcome.kind === 'retryLater' ? WAITS : OVER)
   }
 
   fail(error: unknown): void {
     if (!isRejection(error) || this.#isRefused || !OF_THE_JOB.has(this.#outcome.kind)) {
       // The lease runs out and the run is recovered, as after a crash.
       this.#body.givenUp(this.run.id)
-      this.#leave(OVER)
+      this.#letGo(OVER)
       return
     }
     // What the job threw cannot be stored: that is what it fails with.
@@ -260,7 +266,7 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
   onAnswer(answer: RenewAnswer): void {
     // Once the last commit is on its way, only its own answer tells: it may be what a renewal finds nothing after.
     if (!answer.kept) {
-      if (!this.#isConcluded) this.#lose()
+      if (!this.#isSettled) this.#lose()
     } else if (answer.cancelRequested) this.interrupt('cancelled')
   }
 
@@ -276,16 +282,14 @@ export class PlainExecution implements Execution, PlainAttempt, HeldLease {
   }
 
   #tellLost(): void {
-    const { workerId } = this.engine.options
-    const { id: runId, jobName } = this.run
-    this.engine.events.emit({ type: 'worker:lease-lost', runId, jobName, workerId })
+    tellLost(this.engine, this.run)
   }
 
-  #leave(done: Done): void {
+  #letGo(done: Done): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#interruption?.dispose()
-    this.#leases.leave(this)
+    this.#leases.drop(this)
     this.#onDone(this, done)
     for (const resolve of this.#whenOver ?? NONE) resolve(done)
   }

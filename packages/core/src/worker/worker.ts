@@ -9,7 +9,7 @@ import {
 } from '../engine'
 import { AssignedRuns } from './assigned'
 import { Claimer } from './claim'
-import { CommitLine, PlainEnds } from '../commit'
+import { CommitLine } from '../commit'
 import {
   type Budget,
   DRAIN_OPTIONS,
@@ -19,14 +19,13 @@ import {
   nextWakeAt,
   restLeftMs,
   Turns,
-} from './drain'
+} from './until-idle'
 import { refuseBadDuration, refuseUnknownOptions } from '../base'
 import { type Done, type Execution, startExecution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS, Rests } from '../step'
-import { createLeaseKeeper } from './lease'
-import { PlainExecution } from './plain-execution'
-import { plainBodyOf } from '../job'
+import { LeaseKeeper } from './lease'
+import { ownExecutionOf } from './own-execution'
 import type { RunRecord } from '../port'
 import { RunsInHand } from './in-hand'
 import { recoverRuns } from './recovery'
@@ -35,7 +34,6 @@ import { recoverRuns } from './recovery'
 export class Worker {
   readonly #engine: Engine
   readonly #line: CommitLine
-  readonly #plainEnds: PlainEnds
   readonly #leases
   readonly #claimer: Claimer
   readonly #assigned: AssignedRuns
@@ -67,10 +65,9 @@ export class Worker {
   constructor(engine: Engine) {
     this.#engine = engine
     this.#line = new CommitLine(engine)
-    this.#plainEnds = new PlainEnds(engine, this.#line)
     this.#rests = new Rests(engine.environment.clock)
     this.#turns = new Turns(engine.environment.clock)
-    this.#leases = createLeaseKeeper(engine)
+    this.#leases = new LeaseKeeper(engine)
     this.#claimer = new Claimer(engine)
     this.#assigned = new AssignedRuns(engine, this.#claimer)
     const [leases, assigned] = [this.#leases, this.#assigned]
@@ -182,7 +179,6 @@ export class Worker {
   /** Nothing is sent to the storage any more. */
   close(): void {
     this.#line.close()
-    this.#plainEnds.close()
   }
 
   /** Runs what is due, and what that leads to, then returns. Calls that overlap share the worker. */
@@ -347,12 +343,11 @@ export class Worker {
 
   #begin(run: RunRecord, claimedAt: number): void {
     const [engine, leases] = [this.#engine, this.#leases]
-    const body = plainBodyOf(engine.jobs.get(run.jobName))
-    if (body !== undefined) {
-      const ends = this.#plainEnds
-      const plain = new PlainExecution({ engine, leases, ends, run, claimedAt, body, onDone: this.#onDone })
-      this.#note(plain)
-      plain.begin()
+    const createOwn = ownExecutionOf(engine.jobs.get(run.jobName))
+    if (createOwn !== undefined) {
+      const own = createOwn({ engine, line: this.#line, leases, run, claimedAt, onDone: this.#onDone })
+      this.#note(own)
+      own.begin()
       return
     }
     // The next one may be waiting for its turn.

@@ -5,6 +5,7 @@ const PLACES = [
   ['/', 'Runs'],
   ['/stats', 'Statistics'],
   ['/schedules', 'Schedules'],
+  ['/workers', 'Workers'],
 ] as const
 
 /** A run is one of the runs. */
@@ -15,6 +16,7 @@ function isAt(path: string, location: string): boolean {
 export function TopBar() {
   const { me } = useViewer()
   const [location] = useLocation()
+  const isThere = { '/schedules': me.schedules, '/workers': me.workers } as Readonly<Record<string, boolean>>
   const isReadOnly = me.actions.every((action) => action === 'read')
   return (
     <header className="top-bar">
@@ -26,7 +28,7 @@ export function TopBar() {
         durably
       </Link>
       <nav className="places" aria-label="Pages">
-        {PLACES.filter(([path]) => me.schedules || path !== '/schedules').map(([path, label]) => (
+        {PLACES.filter(([path]) => isThere[path] ?? true).map(([path, label]) => (
           <Link key={path} href={path} aria-current={isAt(path, location) ? 'page' : undefined}>
             {label}
           </Link>

@@ -19,3 +19,16 @@ it('takes neither a worker nor the run itself for another run', () => {
   const text = `It is on worker ${holder}; durably.unpark("${run.id}") lets it go on.`
   expect(partsOf(text, run).every(({ kind }) => kind === 'text')).toBe(true)
 })
+
+it('names the buttons of the page where the engine names its calls', () => {
+  const words = (explanation: string) =>
+    partsOf(explanation, run)
+      .map(({ text }) => text)
+      .join('')
+  const parked = `Run ${run.id} of job "import" is parked: Step "x" changed. durably.unpark("${run.id}") lets it go on, durably.failParked("${run.id}") ends it.`
+  expect(words(parked)).toBe(
+    'It is parked: Step "x" changed. “Let it go on” is for when that is mended, “End as failed” ends it.',
+  )
+  const waiting = `It waits for "child". Its child ${holder} is parked: durably.explain("${holder}") says why.`
+  expect(words(waiting)).toBe(`It waits for "child". Its child ${holder} is parked: its page says why.`)
+})

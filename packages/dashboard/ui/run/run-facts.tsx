@@ -1,12 +1,14 @@
 import type { Run } from '@coji/durably-core'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
+import { useViewer } from '../api'
 import { formatDuration, formatElapsed, formatMoment, shortId } from '../format'
 import { durationOf } from '../run-status'
 import { useNow } from '../use-now'
 
 /** What is to be known of a run beside its steps. */
 export function RunFacts({ run }: { readonly run: Run }) {
+  const { me } = useViewer()
   const now = useNow(run.finishedAt === null)
   const duration = durationOf(run, now)
   const isRunning = run.finishedAt === null
@@ -21,7 +23,9 @@ export function RunFacts({ run }: { readonly run: Run }) {
       <Fact name="Ended">{run.finishedAt === null ? null : formatMoment(run.finishedAt)}</Fact>
       <Fact name="Attempt">{run.attempt === 0 ? null : String(run.attempt)}</Fact>
       <Fact name="Crashes">{run.crashCount === 0 ? null : `${run.crashCount} in a row`}</Fact>
-      <Fact name="Worker">{run.ownerId}</Fact>
+      <Fact name="Worker">
+        {run.ownerId !== null && me.workers ? <Link href="/workers">{run.ownerId}</Link> : run.ownerId}
+      </Fact>
       <Fact name="Deadline">{run.deadlineAt === null ? null : formatMoment(run.deadlineAt)}</Fact>
       <Fact name="Version">{run.jobVersion}</Fact>
       <Fact name="Tenant">{run.tenant === '' ? null : run.tenant}</Fact>

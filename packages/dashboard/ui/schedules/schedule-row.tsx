@@ -1,10 +1,11 @@
 import { useRunStore } from '@coji/durably-react'
 import type { ServedSchedule } from '@coji/durably-server/client'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { type DashboardApi, useMay, useViewer } from '../api'
 import { formatCount, formatMoment, shortId } from '../format'
 import { Dialog } from '../parts/dialog'
+import { Fact } from '../parts/fact'
 import { useNotices } from '../parts/notices'
 import { timingWords } from './timing-words'
 
@@ -18,14 +19,14 @@ export function ScheduleRow({ schedule, onChange }: ScheduleRowProps) {
   const next =
     pausedBecause !== null ? '–' : nextAt !== null ? formatMoment(nextAt) : endedAt !== null ? 'never' : 'soon'
   return (
-    <li className="card schedule">
-      <div className="schedule-name">
+    <li className="card entry">
+      <div className="entry-name">
         <h2>{name}</h2>
         {pausedBecause !== null && <span className="chip is-warn">Paused</span>}
         {endedAt !== null && <span className="chip is-quiet">Over</span>}
         {tenant !== '' && <span className="badge">tenant {tenant}</span>}
       </div>
-      <dl className="schedule-facts">
+      <dl className="entry-facts">
         <Fact name="Job">
           <Link href={`/?${new URLSearchParams({ job: jobName })}`}>{jobName}</Link>
         </Fact>
@@ -39,15 +40,6 @@ export function ScheduleRow({ schedule, onChange }: ScheduleRowProps) {
       </dl>
       <ScheduleActions schedule={schedule} onChange={onChange} />
     </li>
-  )
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <div>
-      <dt className="small muted">{name}</dt>
-      <dd>{children}</dd>
-    </div>
   )
 }
 

@@ -42,7 +42,7 @@ export function SchedulesPage() {
       <h1>Schedules</h1>
       <Trouble error={trouble} />
       {shown === null && <p className="is-late muted">Reading the schedules …</p>}
-      <ul className="schedules" aria-label="Schedules">
+      <ul className="entries" aria-label="Schedules">
         {shown?.schedules.map((schedule) => (
           <ScheduleRow key={keyOf(schedule)} schedule={schedule} onChange={() => setChanges((count) => count + 1)} />
         ))}

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterEach } from 'vitest'
+import { afterEachTest } from '../../../../test/leftovers'
 import type { DatabaseOptions, SqlDurably } from '../../src/index'
 import { postgres, type PostgresConfig } from '../../src/postgres'
 import { postgresPlace } from '../databases'
@@ -25,7 +25,7 @@ type Settings = Partial<Omit<DatabaseOptions, 'dialect' | 'db'>> & {
 
 const opened: { end(): Promise<void> }[] = []
 
-afterEach(async () => {
+afterEachTest(async () => {
   for (const each of opened.splice(0)) await each.end()
 })
 

@@ -1,7 +1,7 @@
 import { type Client, createClient, type InStatement } from '@libsql/client'
 import SqliteDatabase from 'better-sqlite3'
 import { type Dialect, SqliteDialect } from 'kysely'
-import { afterEach } from 'vitest'
+import { afterEachTest } from '../../../../test/leftovers'
 import { betterSqlite3 } from '../../src/better-sqlite3'
 import { libsql } from '../../src/libsql'
 
@@ -39,7 +39,7 @@ function bareDatabase(file: string, calls: DriverCall[]): SqliteDatabase.Databas
 
 const clients: Client[] = []
 
-afterEach(() => {
+afterEachTest(() => {
   for (const client of clients.splice(0)) client.close()
 })
 

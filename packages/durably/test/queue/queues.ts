@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest'
+import { afterEachTest } from '../../../../test/leftovers'
 import { createMemoryStorage, type Storage } from '../../src/index'
 import {
   createTaskQueue,
@@ -33,7 +33,7 @@ export const PLACES: readonly QueuePlace[] = [
 
 const opened: TaskQueue[] = []
 
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all(opened.splice(0).map((queue) => queue.stop({ timeout: 0 })))
 })
 

@@ -16,8 +16,8 @@ export interface ChromiumProcess {
 }
 
 /** Playwright's own launch makes every page pretend to be in front, and a page in front cannot be frozen. */
-export async function launchChromium(profile: string): Promise<ChromiumProcess> {
-  const { executablePath = '', args = [] } = chromiumOptions()
+export async function launchChromium(profile: string, options: { isWhole?: boolean }): Promise<ChromiumProcess> {
+  const { executablePath = '', args = [] } = chromiumOptions(options)
   const own = [
     '--headless=new',
     '--remote-debugging-port=0',

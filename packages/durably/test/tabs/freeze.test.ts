@@ -17,7 +17,7 @@ const MOST_WRITE_MS = scaled({ quick: Number.POSITIVE_INFINITY, full: paced(3000
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await openBrowser()
+  browser = await openBrowser({ isWhole: true })
   return () => browser.close()
 })
 

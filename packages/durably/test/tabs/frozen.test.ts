@@ -12,7 +12,7 @@ const HEARTBEAT_MS = 1000
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await openBrowser()
+  browser = await openBrowser({ isWhole: true })
   return () => browser.close()
 })
 

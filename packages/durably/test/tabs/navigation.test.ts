@@ -11,7 +11,7 @@ const NAVIGATIONS = scaled({ quick: 5, full: 30 })
 let browser: Browser
 
 beforeAll(async () => {
-  browser = await openBrowser()
+  browser = await openBrowser({ isWhole: true })
   return () => browser.close()
 })
 

@@ -33,14 +33,15 @@ export interface Browser {
   close(): Promise<void>
 }
 
-export async function openBrowser(): Promise<Browser> {
+/** `isWhole`: one that can hide and freeze a tab, which costs twice as much. */
+export async function openBrowser(options: { isWhole?: boolean } = {}): Promise<Browser> {
   const folder = mkdtempSync(join(tmpdir(), 'durably-tabs-'))
   const ends: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
   const close = async () => {
     for (const end of ends.splice(0).reverse()) await end()
   }
   try {
-    const chromium = await launchChromium(join(folder, 'profile'))
+    const chromium = await launchChromium(join(folder, 'profile'), options)
     ends.push(() => chromium.close())
     return await browserOf({ chromium, base: inject('tabsUrl'), close })
   } catch (error) {

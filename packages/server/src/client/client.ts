@@ -13,7 +13,7 @@ import type {
 } from '@coji/durably-core'
 import type { BulkResult } from '../bulk'
 import type { BulkBody, BulkPreview, JobList, Me, WaitPage } from '../wire'
-import type { MessageCounts, MessagePage, SchedulePage, ServedSchedule } from '../wire'
+import type { MessageCounts, MessagePage, SchedulePage, ServedSchedule, WorkerList } from '../wire'
 import { createCommands, withPayload, type ClientCommands } from './commands'
 import { subscribe, watchRuns, type RunChange } from './follow'
 import { createReads } from './reads'
@@ -43,6 +43,12 @@ export interface ScheduleScope {
 /** Which schedules. */
 export interface ScheduleListQuery extends ScheduleScope {
   readonly jobName?: string | undefined
+  /** Those whose runs get each of these labels. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /** Those that are paused, or those that are not. */
+  readonly paused?: boolean | undefined
+  /** Those that have no instant any more, or those that have. */
+  readonly ended?: boolean | undefined
   readonly limit?: number | undefined
   /** The `next` of the page before. */
   readonly cursor?: string | undefined
@@ -59,6 +65,9 @@ export interface MessageListQuery extends ScheduleScope {
   /** The `next` of the page before. */
   readonly cursor?: string | undefined
 }
+
+/** Which delivered messages: those that meet every condition, and one beside the tenant has to be there. */
+export type ReplayFilter = Omit<MessageListQuery, 'limit' | 'cursor'>
 
 /** The names of jobs that are known. */
 export type NameOf<TJobs extends JobRecord> = TJobs[keyof TJobs]['name']
@@ -106,6 +115,10 @@ export interface DurablyClient<TJobs extends JobRecord = JobRecord>
   messages(query?: MessageListQuery): Promise<MessagePage>
   /** How many messages there are. */
   messageCounts(scope?: ScheduleScope): Promise<MessageCounts>
+  /** Sends delivered messages out anew: each job that wants them now gets a new run of each. Answers how many these are. */
+  replayMessages(filter: ReplayFilter): Promise<number>
+  /** The workers of the cluster, and who leads it. */
+  workers(): Promise<WorkerList>
   /** The jobs that the server knows. */
   jobs(): Promise<JobList['jobs']>
   /** How many runs `bulk()` would be about at present. */
@@ -158,6 +171,11 @@ export function createDurablyClient<TJobs extends JobRecord = JobRecord>(options
     runSchedule: (name, scope) => transport.write('POST', '/schedules/run', JSON.stringify({ name, ...scope })),
     messages: (query) => transport.get<MessagePage>('/inbox', { ...query }),
     messageCounts: (scope) => transport.get<MessageCounts>('/inbox/stats', { ...scope }),
+    async replayMessages(filter) {
+      const body = JSON.stringify(filter)
+      return (await transport.write<{ replayed: number }>('POST', '/inbox/replay', body)).replayed
+    },
+    workers: () => transport.get<WorkerList>('/workers'),
     jobs: async () => (await transport.get<JobList>('/jobs')).jobs,
     previewBulk: (action, filter) => transport.write('POST', '/bulk/preview', JSON.stringify({ action, filter })),
     bulk: (action, filter) => transport.write('POST', '/bulk', JSON.stringify({ action, filter })),

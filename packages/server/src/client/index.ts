@@ -7,6 +7,7 @@ export type {
   MessageListQuery,
   Named,
   NameOf,
+  ReplayFilter,
   ScheduleListQuery,
   ScheduleScope,
   TypesOf,
@@ -20,3 +21,4 @@ export type { ClientWaits } from './wait'
 export type { BulkResult } from '../bulk'
 export type { Action, BulkBody, BulkPreview, JobList, Me, Problem, WaitPage } from '../wire'
 export type { MessageCounts, MessagePage, SchedulePage, ServedMessage, ServedSchedule } from '../wire'
+export type { ServedLead, ServedWorker, WorkerList } from '../wire'

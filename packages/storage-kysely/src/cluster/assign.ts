@@ -92,8 +92,8 @@ function changes({ dialect }: SqlContext, { workerId, epoch, eventCount }: Chang
   }
 }
 
-/** Who claims from a key keeps others away from it for a moment, as this does. */
+/** Who claims from a key keeps others away from it for a moment, as this does where somebody else may write. */
 function keyIsMine({ dialect, prefix }: SqlContext): Sql {
-  if (dialect.name === 'sqlite') return sql``
+  if (dialect.hasOneWriter) return sql``
   return sql` and pg_try_advisory_xact_lock(hashtext(${sql.lit(`${prefix}slots`)}), hashtext(r.tenant || '/' || r.concurrency_key))`
 }

@@ -30,8 +30,6 @@ type StartParams = Parameters<PlacementStorage['start']>[0]
 /** What a worker does with the runs that a leader has assigned to it. */
 export function createAssigned(context: SqlContext) {
   const { tables, dialect } = context
-  // Both the run and the list have a version; SQLite answers of the run alone, and knows no alias there.
-  const target = dialect.name === 'postgres' ? 'r' : undefined
   const writeLocked = createWriteLocked(context)
   const look = lookStatement(context)
   const starting = (p: Parameter) => guardOf('start', p)
@@ -40,7 +38,7 @@ export function createAssigned(context: SqlContext) {
   const declineEvent = eventStatement<SeenName>(context, declining)
   const start = statement<SeenName | 'claimToken' | 'leaseMs' | 'eventCount'>(context, (p) => {
     const sets = startOfExecution(context, p, { slot: sql`null`, leaderEpoch: sql`r.leader_epoch` })
-    return sql`update ${tables.runs} as r set ${sets} ${among('start', p)} returning ${runColumns(context, target)}`
+    return sql`update ${tables.runs} as r set ${sets} ${among('start', p)} returning ${runColumns(context, dialect.updatedRun)}`
   })
   const decline = statement<SeenName | 'eventCount'>(
     context,
@@ -110,7 +108,7 @@ function lookStatement(context: SqlContext) {
     return sql`select one.is_led, r.id, r.version, r.job_name, r.crash_count from (select ${isLed}) as one
       left join (select r.id, r.version, r.job_name, r.crash_count, r.priority, r.available_at
         from ${runsBy(context, 'assigned')} where ${dialect.waitingStatus(sql`r.status`)} = 'assigned' and r.assigned_worker_id = ${p('workerId')}
-        order by r.priority desc, r.available_at, r.id limit ${p('limit')}) as r on ${dialect.name === 'sqlite' ? sql`1` : sql`true`}
+        order by r.priority desc, r.available_at, r.id limit ${p('limit')}) as r on 1 = 1
       order by r.priority desc, r.available_at, r.id`
   })
 }

@@ -22,7 +22,7 @@ export interface ClusterParts {
 
 export function createCluster<DB>(parts: ClusterParts): ClusterStorage<Transaction<DB>> {
   const { context, executor, passed, noteDue } = parts
-  const { callers } = executor
+  const { callers, removers } = executor
   const leads = createLeads(context)
   const schedules = createSchedules(context)
   const fire = createFire(context)
@@ -33,9 +33,15 @@ export function createCluster<DB>(parts: ClusterParts): ClusterStorage<Transacti
     resign: (lead) => leads.resign(executor, lead),
     getLead: (name) => leads.get(callers, name),
     schedules: {
-      create: async (list) => (list.length === 0 ? [] : passed(() => schedules.create(callers, list))),
+      create: async (list, audit) => (list.length === 0 ? [] : passed(() => schedules.create(callers, list, audit))),
       change: (change) => passed(() => schedules.change(callers, change)),
-      remove: (key) => passed(() => schedules.remove(callers, key)),
+      remove: (key, audit) => passed(() => schedules.remove(callers, key, audit)),
+      purge: (params) => passed(() => schedules.purge(removers, params)),
+      async startByHand(start) {
+        const created = await passed(() => schedules.startByHand(callers, start))
+        noteDue(created)
+        return created
+      },
       get: (key) => schedules.get(callers, key),
       list: (query) => schedules.list(callers, query),
       due: (limit) => schedules.due(executor, limit),
@@ -79,7 +85,7 @@ function inboxStorage({ context, executor, within, passed, noteDue }: ClusterPar
     },
     list: (query) => inbox.list(callers, query),
     counts: (scope) => inbox.counts(callers, scope),
-    replay: (query) => passed(() => inbox.replay(callers, query)),
+    replay: (query, audit) => passed(() => inbox.replay(callers, query, audit)),
     purge: (params) => passed(() => inbox.purge(removers, params)),
   }
 }

@@ -1,4 +1,5 @@
 import type {
+  AuditNote,
   MessageCounts,
   MessageQuery,
   MessageRecord,
@@ -10,6 +11,7 @@ import type {
 import { sql } from 'kysely'
 import type { SqlType } from '../dialect'
 import { msUntil, type Reader } from '../read'
+import { insertNote, noteValues } from '../write'
 import {
   and,
   compileQuery,
@@ -172,12 +174,13 @@ function createUpkeep(context: SqlContext) {
     return sql`delete from ${tables.inbox} where ${dialect.isAmong(sql`id`, old)} returning id`
   })
   return {
-    async replay(target: StatementTarget, query: MessageQuery): Promise<number> {
+    async replay(target: StatementTarget, query: MessageQuery, audit?: AuditNote): Promise<number> {
       const where = conditionsOf(context, { ...query, isProcessed: true })
+      const note = audit === undefined ? [] : replayNote(context, audit, { query, where })
       const again = sql`update ${tables.inbox} set processed_at = null, wanted = 0, round = round + 1
         where ${where} returning id`
-      const [rows = []] = await target.write([compileQuery(context, again)])
-      return rows.length
+      const results = await target.write([...note, compileQuery(context, again)])
+      return results.at(-1)?.length ?? 0
     },
     async purge(
       target: WriteTarget,
@@ -187,6 +190,27 @@ function createUpkeep(context: SqlContext) {
       return rows.length
     },
   }
+}
+
+/** How many there are to be sent out, and which were asked for; nothing of none. */
+function replayNote(
+  context: SqlContext,
+  audit: AuditNote,
+  { query, where }: { readonly query: MessageQuery; readonly where: Sql },
+) {
+  const { tables, dialect } = context
+  const value = valueIn(context)
+  const note = noteValues(audit)
+  const found = sql`(select 1 from ${tables.inbox} where ${where} ${dialect.locked}) as m`
+  const of = {
+    ...{ tenant: value(query.tenant ?? ''), target_kind: sql`'messages'`, target: sql`''` },
+    before: sql`null`,
+  }
+  const asked = dialect.nested(dialect.parameter(sql`${JSON.stringify(query)}`, 'json'))
+  const after = dialect.record({ messages: sql`count(*)`, of: asked })
+  const from = sql`from ${found} having count(*) > 0`
+  const insert = insertNote(context, (name) => value(String(note[name])), { of: { ...of, after }, from })
+  return [compileQuery(context, insert)]
 }
 
 function valueIn({ dialect }: SqlContext) {

@@ -1,4 +1,5 @@
 import type {
+  AuditNote,
   DueSchedule,
   DueSchedules,
   NewSchedule,
@@ -7,9 +8,12 @@ import type {
   ScheduleKey,
   ScheduleQuery,
   ScheduleRecord,
+  StartByHand,
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { msUntil, type Reader } from '../read'
+import { createRunList } from './run-list'
+import { newScheduleNote, startNote, withScheduleNote } from './schedule-notes'
 import {
   and,
   assignments,
@@ -32,19 +36,32 @@ export type Schedules = ReturnType<typeof createSchedules>
 
 /** What is not done by time. */
 export function createSchedules(context: SqlContext) {
-  const { tables } = context
+  const { tables, dialect } = context
   const create = createStatement(context)
-  const named = namedStatement(context)
+  const holdersOf = namedStatement(context)
   const remove = statement<'tenant' | 'name'>(
     context,
     (p) => sql`delete from ${tables.schedules} where tenant = ${p('tenant')} and name = ${p('name')} returning id`,
   )
+  // Once an hour all of them are gone through, which costs less than an index on their ends. The oldest are among the first.
+  const purge = statement<'olderThanMs' | 'limit'>(context, (p) => {
+    const before = dialect.nowPlus(sql`(- ${p('olderThanMs')})`)
+    const over = sql`select id from ${tables.schedules} where ended_at <= ${before} and source is null
+      order by id limit ${p('limit')}`
+    return sql`delete from ${tables.schedules} where ${dialect.isAmong(sql`id`, over)} returning id`
+  })
+  const byHand = createRunList<never>(
+    context,
+    (cause) => sql`exists (select 1 from ${tables.schedules} as s where s.id = ${cause})`,
+  )
   return {
-    async create(target: StatementTarget, schedules: readonly NewSchedule[]) {
-      const [, rows = []] = await target.write([
+    async create(target: StatementTarget, schedules: readonly NewSchedule[], audit?: AuditNote) {
+      const results = await target.write([
         create.bind({ schedules: JSON.stringify(schedules) }),
-        named.bind({ schedules: JSON.stringify(schedules) }),
+        ...(audit === undefined ? [] : newScheduleNote(context, audit, sql`s.id = ${schedules[0]?.id}`)),
+        holdersOf.bind({ schedules: JSON.stringify(schedules) }),
       ])
+      const rows = results.at(-1) ?? []
       const holders = new Map(rows.map((row) => [keyOf(toSchedule(row)), toSchedule(row)]))
       return schedules.map((wanted) => {
         const schedule = holders.get(keyOf(wanted)) as ScheduleRecord
@@ -52,12 +69,29 @@ export function createSchedules(context: SqlContext) {
       })
     },
     async change(target: WriteTarget, change: ScheduleChange): Promise<ScheduleRecord | null> {
-      const [rows = []] = await target.write([changeOf(context, change)])
-      return rows[0] === undefined ? null : toSchedule(rows[0])
+      const { audit } = change
+      const noted = { audit, was: asRead(context, change), is: named(context, change) }
+      const results = await target.write(withScheduleNote(context, noted, changeOf(context, change)))
+      const [row] = results[audit === undefined ? 0 : 1] ?? []
+      return row === undefined ? null : toSchedule(row)
     },
-    async remove(target: WriteTarget, { tenant, name }: ScheduleKey): Promise<boolean> {
-      const [rows = []] = await target.write([remove.bind({ tenant, name })])
-      return rows.length > 0
+    async remove(target: WriteTarget, key: ScheduleKey, audit?: AuditNote): Promise<boolean> {
+      const { tenant, name } = key
+      const noted = { audit, was: named(context, key), is: named(context, key) }
+      const results = await target.write(withScheduleNote(context, noted, remove.bind({ tenant, name })))
+      return (results[audit === undefined ? 0 : 1] ?? []).length > 0
+    },
+    async startByHand(target: WriteTarget, { scheduleId, runs, audit }: StartByHand): Promise<readonly string[]> {
+      if (runs.length === 0) return []
+      const caused = runs.map((run) => ({ run, cause: scheduleId }))
+      const runIds = runs.map(({ id }) => id)
+      const note = startNote(context, audit, { scheduleId, runIds })
+      const [created = []] = await target.write([...byHand.bind(caused, {}), ...note])
+      return created.map(({ id }) => String(id))
+    },
+    async purge(target: WriteTarget, params: { readonly olderThanMs: number; readonly limit: number }) {
+      const [rows = []] = await target.write([purge.bind(params)])
+      return rows.length
     },
     ...createReads(context),
   }
@@ -97,7 +131,19 @@ function namedStatement(context: SqlContext) {
   })
 }
 
-function changeOf(context: SqlContext, { tenant, name, version, content, ...change }: ScheduleChange) {
+function named({ dialect }: SqlContext, { tenant, name }: ScheduleKey): Sql {
+  const value = (given: string) => dialect.parameter(sql`${given}`, 'text')
+  return and(sql`tenant = ${value(tenant)}`, sql`name = ${value(name)}`)
+}
+
+/** By its name, in the version that was read. */
+function asRead(context: SqlContext, change: Pick<ScheduleChange, 'tenant' | 'name' | 'version'>): Sql {
+  const { version } = change
+  if (version === undefined) return named(context, change)
+  return and(named(context, change), sql`version = ${context.dialect.parameter(sql`${version}`, 'integer')}`)
+}
+
+function changeOf(context: SqlContext, { content, ...change }: ScheduleChange) {
   const { tables, dialect } = context
   const value = (given: string | number | null, type: SqlType = 'text') => dialect.parameter(sql`${given}`, type)
   const { source, pausedBecause, isAnew } = change
@@ -116,14 +162,9 @@ function changeOf(context: SqlContext, { tenant, name, version, content, ...chan
     version: sql`version + 1`,
     updated_at: dialect.now,
   }
-  const target = and(
-    sql`tenant = ${value(tenant)}`,
-    sql`name = ${value(name)}`,
-    ...(version === undefined ? [] : [sql`version = ${value(version, 'integer')}`]),
-  )
   return compileQuery(
     context,
-    sql`update ${tables.schedules} set ${assignments(sets)} where ${target} returning ${dialect.columns('schedules')}`,
+    sql`update ${tables.schedules} set ${assignments(sets)} where ${asRead(context, change)} returning ${dialect.columns('schedules')}`,
   )
 }
 
@@ -171,13 +212,18 @@ function createReads(context: SqlContext) {
   }
 }
 
-function listOf(context: SqlContext, { tenant, source, jobName, limit, after }: ScheduleQuery) {
+function listOf(context: SqlContext, { tenant, source, jobName, limit, after, ...query }: ScheduleQuery) {
   const { tables, dialect } = context
   const value = (given: string | number, type: SqlType = 'text') => dialect.parameter(sql`${given}`, type)
   const conditions = [
     ...(tenant === undefined ? [] : [sql`tenant = ${value(tenant)}`]),
     ...(source === undefined ? [] : [sql`source = ${value(source)}`]),
     ...(jobName === undefined ? [] : [sql`job_name = ${value(jobName)}`]),
+    ...Object.entries(query.labels ?? {}).map(
+      ([label, text]) => sql`${dialect.propertyAt(sql`definition`, ['run', 'labels'], value(label))} = ${value(text)}`,
+    ),
+    ...(query.isPaused === undefined ? [] : [sql`paused_because ${isThere(query.isPaused)}`]),
+    ...(query.isEnded === undefined ? [] : [sql`ended_at ${isThere(query.isEnded)}`]),
     ...(after === undefined ? [] : [sql`(tenant, name) > (${value(after.tenant)}, ${value(after.name)})`]),
   ]
   const where = conditions.length === 0 ? sql`` : sql`where ${and(...conditions)}`
@@ -186,6 +232,10 @@ function listOf(context: SqlContext, { tenant, source, jobName, limit, after }: 
     context,
     sql`select ${dialect.columns('schedules')} from ${tables.schedules} ${where} order by tenant, name ${end}`,
   )
+}
+
+function isThere(isIt: boolean): Sql {
+  return isIt ? sql`is not null` : sql`is null`
 }
 
 /** Each as its id and its instant. */

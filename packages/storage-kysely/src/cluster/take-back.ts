@@ -4,7 +4,7 @@ import type { Executor } from '../connection'
 import { bindEvents, createWriteLocked, eventStatement } from '../write'
 import { orphaned } from './assigned'
 import { createLeadLock, isLeading, type LeadName, leadValues, wasLed } from './leads'
-import { and, runColumns, runsBy, type Sql, type SqlContext, statement, toRun, type WriteTarget } from '../statement'
+import { and, runColumns, type Sql, type SqlContext, statement, toRun, type WriteTarget } from '../statement'
 
 type AgeName = 'reassignAfterMs' | 'livingAfterMs'
 type SeenName = 'runIds' | AgeName | LeadName | 'isLeaderless'
@@ -41,7 +41,7 @@ export function createTakeBack(context: SqlContext) {
   const free = statement<'limit'>(
     context,
     (p) => sql`update ${tables.runs} as r set status = 'pending', version = r.version + 1, updated_at = ${dialect.now}
-      where r.id in (select r.id from ${dialect.name === 'sqlite' ? sql`${tables.runs} as r` : runsBy(context, 'orphaned')}
+      where r.id in (select r.id from ${tables.runs} as r
           where ${fences['free.status']()} order by r.priority desc, r.available_at, r.id limit ${p('limit')})
         and ${fences['free.status']()} and ${fences['free.leaderless'](wasLed(context))} returning id`,
   )

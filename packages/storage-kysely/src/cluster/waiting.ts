@@ -76,17 +76,12 @@ function headsStatement(context: SqlContext) {
   return statement<'places' | 'jobs' | 'perJob' | 'limit'>(context, (p) => {
     const ready = readyIn(context)
     const known = dialect.isOneOf(sql`r.job_name`, p('jobs'))
-    const ofNobody = (source: Sql, condition: Sql) => sql`select * from (select r.id from ${source}
-      where ${dialect.waitingStatus(sql`r.status`)} = 'pending' and r.tenant = '' and ${condition} and ${known} and ${ready}
+    const ofNobody = (part: Sql) => sql`select * from (select r.id from ${runsBy(context, 'claim')}
+      where ${dialect.waitingStatus(sql`r.status`)} = 'pending' and r.tenant = '' and ${part} and ${known} and ${ready}
       order by ${ORDER} limit ${p('limit')}) as front`
     const orphaned = sql`select * from (select r.id from ${runsBy(context, 'orphaned')}
       where r.status = 'orphaned' and ${known} and ${ready} order by ${ORDER} limit ${p('limit')}) as lost`
-    // Postgres has one index for those with a key and one for the others.
-    const keys =
-      dialect.name === 'sqlite' ? [sql`1`] : [sql`r.concurrency_key is null`, sql`r.concurrency_key is not null`]
-    const fronts = keys.map((key) =>
-      ofNobody(dialect.name === 'sqlite' ? runsBy(context, 'claim') : sql`${tables.runs} as r`, key),
-    )
+    const fronts = dialect.waitingParts.map(ofNobody)
     const found = sql.join([ofTenants(context, p, ready), ...fronts, orphaned], sql` union all `)
     return sql`with found as (${found})
       select r.id, r.version, r.job_name, r.tenant, r.priority, ${dialect.read(sql`r.available_at`, 'instant')} as available_at,
@@ -99,7 +94,7 @@ function headsStatement(context: SqlContext) {
 function readyIn(context: SqlContext): Sql {
   const { dialect, fences } = context
   return and(
-    fences['claim.due'](dialect, dialect.name === 'sqlite' ? lastCreated(context) : undefined),
+    fences['claim.due'](dialect, dialect.hasClockOfCaller ? lastCreated(context) : undefined),
     sql`(r.concurrency_key is null or r.concurrency_slot is not null or ${slotsTaken(context, 'r')} < r.concurrency_limit)`,
     dialect.isNoneOf(sql`r.job_name`, pausedJobs(context)),
   )
@@ -110,9 +105,7 @@ function ofTenants(context: SqlContext, p: Parameter<'places' | 'perJob'>, ready
   const places = rowsOf(context, p('places'), ['jobName', 'tenant'])
   const head = (what: Sql) => sql`select ${what} from ${runsBy(context, 'placing')} where ${isPlaced(context)}
     and r.job_name = t."jobName" and r.tenant = t.tenant and ${ready} order by ${ORDER} limit ${p('perJob')}`
-  return dialect.name === 'sqlite'
-    ? sql`select h.id from ${places} cross join ${tables.runs} as h where h.rowid in (${head(sql`r.rowid`)})`
-    : sql`select h.id from ${places} cross join lateral (${head(sql`r.id`)}) as h`
+  return dialect.idsForEach(places, tables.runs, head)
 }
 
 /** Assigned and running: both have an index of their own, which has nothing else. */

@@ -1,6 +1,6 @@
 import { StorageError } from '@coji/durably-core/storage'
 import type { Kysely } from 'kysely'
-import { connectionHeld } from './connection-lock'
+import { connectionHeld } from './semaphore'
 
 /** Nobody counts on an answer any more that takes longer, as on the pool of `postgres()`. */
 const LONGEST_USE_MS = 35_000

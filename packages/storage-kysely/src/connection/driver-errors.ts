@@ -165,6 +165,11 @@ export function isTrouble(error: unknown): boolean {
   return false
 }
 
+/** Somebody else has what is wanted, and was not waited for any longer. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof StorageError && error.code === 'STORAGE_BUSY'
+}
+
 export function isConstraintError(error: unknown): boolean {
   return causesOf(error).some(
     ({ code, message }) => /CONSTRAINT|^23\d/.test(code) || /constraint failed/i.test(message),

@@ -1,7 +1,7 @@
 import type { DurablyError } from '@coji/durably-core'
 import { StorageError } from '@coji/durably-core/storage'
 import type { CompiledQuery, Kysely, Transaction } from 'kysely'
-import { ConnectionLock, isConnectionHeld } from './connection-lock'
+import { Semaphore, isConnectionHeld } from './semaphore'
 import { Connections } from './connections'
 import { toStorageError } from './driver-errors'
 import { resetBareLibsql } from './bare-libsql'
@@ -74,7 +74,7 @@ export class Executor implements StatementTarget {
 
   readonly #options: ExecutorOptions
   readonly #connections: Connections
-  readonly #writers = new ConnectionLock()
+  readonly #writers = new Semaphore()
   #greeted: Promise<void> | null = null
 
   constructor(options: ExecutorOptions) {
@@ -94,13 +94,13 @@ export class Executor implements StatementTarget {
   /** As `write`, within this very call. `null`: it is for `write`, which also says what was wrong. */
   writeNow(list: readonly CompiledQuery[]): readonly Rows[] | null {
     const { hooks } = this.#options
-    if (hooks?.batchNow === undefined || !this.#writers.tryLock()) return null
+    if (hooks?.batchNow === undefined || !this.#writers.tryTake()) return null
     try {
       return hooks.batchNow(list)?.map(plainIntegers) ?? null
     } catch {
       return null
     } finally {
-      this.#writers.unlock()
+      this.#writers.giveBack()
     }
   }
 

@@ -24,6 +24,10 @@ export interface SqlDialect {
   readonly isServer: boolean
   /** Its time is that of the machine on which we are, and goes back when that is set back. */
   readonly hasClockOfCaller: boolean
+  /** Parked runs have an index of their own, for which the status is enough. */
+  readonly hasIndexOfParked: boolean
+  /** The parts into which indexes divide the runs `r` that wait: one condition for each. */
+  readonly waitingParts: readonly Sql[]
   /** The database's own time, the same within one statement. */
   readonly now: Sql
   /** Its own time plus so many milliseconds. */
@@ -46,9 +50,13 @@ export interface SqlDialect {
   readonly recordsOf: (json: Sql, columns: readonly RecordColumn[]) => Sql
   /** The rows of `runs` as `r` that go with these rows: each looked up by its id, and passed over where somebody has locked it. */
   readonly runsOf: (rows: Sql, runs: Sql, id: Sql) => Sql
+  /** The ids of the runs that a query finds for each of these rows; `find` makes it for the column that it answers. */
+  readonly idsForEach: (rows: Sql, runs: Sql, find: (column: Sql) => Sql) => Sql
   readonly field: (row: Sql, index: number, type: 'text' | 'integer') => Sql
   /** A text property of a JSON column. */
   readonly property: (json: Sql, name: string) => Sql
+  /** A text property, by a name that anybody may have given, of an object in a JSON column. */
+  readonly propertyAt: (json: Sql, path: readonly string[], name: Sql) => Sql
   /** A condition as a JSON value. */
   readonly truth: (condition: Sql) => Sql
   /** A JSON value among others. */
@@ -69,6 +77,10 @@ export interface SqlDialect {
   readonly isOneOf: (column: Sql, json: Sql) => Sql
   /** Whether a column has none of the texts of a query, which is made once. */
   readonly isNoneOf: (column: Sql, query: Sql) => Sql
+  /** What `returning` calls the run `r` of an update that has a list beside it. */
+  readonly updatedRun: 'r' | undefined
+  /** Placed after a read: nobody else changes these rows before the transaction is over. */
+  readonly locked: Sql
   /** Placed after a read: without the rows that somebody has locked, and would have to be waited for. */
   readonly unlessLocked: Sql
   /** Placed after a table, where the planner has no statistics and would take the longest index. */

@@ -38,6 +38,8 @@ export const postgres: SqlDialect = {
   hasWritingQueries: true,
   isServer: true,
   hasClockOfCaller: false,
+  hasIndexOfParked: true,
+  waitingParts: [sql`r.concurrency_key is null`, sql`r.concurrency_key is not null`],
   now: NOW,
   nowPlus: (ms) => plus(NOW, ms),
   plus,
@@ -62,8 +64,11 @@ export const postgres: SqlDialect = {
   },
   runsOf: (rows, runs, id) => sql`${rows} cross join lateral (
           select r.* from ${runs} as r where r.id = ${id} ${UNLESS_LOCKED} offset 0) as r`,
+  idsForEach: (rows, _runs, find) => sql`select h.id from ${rows} cross join lateral (${find(sql`r.id`)}) as h`,
   field: (row, index, type) => sql`cast(${row} ->> ${sql.lit(index)} as ${TYPES[type]})`,
   property: (json, name) => sql`(${json} ->> ${sql.lit(name)})`,
+  propertyAt: (json, path, name) =>
+    sql`(${json} #>> array[${sql.join(path.map((part) => sql.lit(part)))}, cast(${name} as text)])`,
   truth: (condition) => condition,
   nested: (json) => json,
   record: (properties) =>
@@ -78,6 +83,8 @@ export const postgres: SqlDialect = {
   isAmong: (column, few) => sql`${column} = any(array(${few}))`,
   isOneOf: (column, json) => sql`${column} = any(array(select json_array_elements_text(${asJson(json)})))`,
   isNoneOf: (column, query) => sql`${column} <> all(array(${query}))`,
+  updatedRun: 'r',
+  locked: sql`for update`,
   unlessLocked: UNLESS_LOCKED,
   useIndex: () => sql``,
   writeOrder: (alias) => sql.ref(`${alias}.write_order`),

@@ -16,6 +16,8 @@ export const sqlite: SqlDialect = {
   hasWritingQueries: false,
   isServer: false,
   hasClockOfCaller: true,
+  hasIndexOfParked: false,
+  waitingParts: [sql`1`],
   now: sql`strftime(${ISO}, 'now')`,
   nowPlus: (ms) => plus(sql`'now'`, ms),
   plus,
@@ -32,8 +34,12 @@ export const sqlite: SqlDialect = {
     return sql`(select ${sql.join(fields)} from json_each(${json})) as t`
   },
   runsOf: (rows, runs) => sql`${rows} cross join ${runs} as r`,
+  idsForEach: (rows, runs, find) =>
+    sql`select h.id from ${rows} cross join ${runs} as h where h.rowid in (${find(sql`r.rowid`)})`,
   field: (row, index) => sql`json_extract(${row}, ${sql.lit(`$[${index}]`)})`,
   property,
+  propertyAt: (json, path, name) =>
+    sql`(select e.value from json_each(${json}, ${sql.lit(`$.${path.join('.')}`)}) as e where e.key = ${name})`,
   truth: (condition) => sql`json(case when ${condition} then 'true' else 'false' end)`,
   nested: (json) => sql`json(${json})`,
   record: (properties) =>
@@ -47,6 +53,9 @@ export const sqlite: SqlDialect = {
   isAmong: (column, few) => sql`${column} in (${few})`,
   isOneOf: (column, json) => sql`+${column} in (select value from json_each(${json}))`,
   isNoneOf: (column, query) => sql`+${column} not in (${query})`,
+  // It answers of the run alone, and knows no alias there.
+  updatedRun: undefined,
+  locked: sql``,
   unlessLocked: sql``,
   useIndex: (index) => sql`indexed by ${sql.ref(index)}`,
   writeOrder: (alias) => sql.ref(`${alias}.rowid`),

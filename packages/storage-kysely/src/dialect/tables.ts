@@ -229,7 +229,7 @@ export interface AuditTable {
   tenant: string
   actor: string
   action: string
-  target_kind: 'run' | 'runs' | 'job' | 'settings'
+  target_kind: 'run' | 'runs' | 'job' | 'settings' | 'schedule' | 'messages'
   target: string
   before: string | null
   after: string | null

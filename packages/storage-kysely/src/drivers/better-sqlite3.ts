@@ -10,7 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { ConnectionLock } from '../connection'
+import { Semaphore } from '../connection'
 import type { DialectHooks, Durability, DurablyDialect, Rows } from '../dialect'
 import { assertSynchronous, assertWal, command, connectionPragmas } from './pragmas'
 
@@ -47,31 +47,31 @@ function hooks(connection: SharedConnection): DialectHooks {
     },
     async batch(queries, waitMs) {
       const { lock } = connection
-      if (!lock.tryLock()) await lock.lock(waitMs)
+      if (!lock.tryTake()) await lock.take(waitMs)
       try {
         connection.refuseForeignTransaction()
         return connection.executeList(queries)
       } finally {
-        lock.unlock()
+        lock.giveBack()
       }
     },
     batchNow(queries) {
       const { lock } = connection
-      if (!lock.tryLock()) return null
+      if (!lock.tryTake()) return null
       try {
         connection.refuseForeignTransaction()
         return connection.executeList(queries)
       } finally {
-        lock.unlock()
+        lock.giveBack()
       }
     },
     async reopen(waitMs) {
       const { lock } = connection
-      if (!lock.tryLock()) await lock.lock(waitMs)
+      if (!lock.tryTake()) await lock.take(waitMs)
       try {
         connection.forget()
       } finally {
-        lock.unlock()
+        lock.giveBack()
       }
     },
     close: async () => connection.close(),
@@ -85,7 +85,7 @@ const NO_ROWS: Rows = Object.freeze([])
 
 /** The one connection, for Kysely and for the hooks. */
 class SharedConnection implements DatabaseConnection {
-  readonly lock = new ConnectionLock()
+  readonly lock = new Semaphore()
   readonly location: string | null
   durability: Durability | null = null
   readonly #config: BetterSqlite3Config
@@ -223,12 +223,12 @@ class BetterSqlite3Driver implements Driver {
   async init(): Promise<void> {}
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    await this.#connection.lock.lock()
+    await this.#connection.lock.take()
     return this.#connection
   }
 
   async releaseConnection(): Promise<void> {
-    this.#connection.lock.unlock()
+    this.#connection.lock.giveBack()
   }
 
   async beginTransaction(): Promise<void> {

@@ -1,4 +1,4 @@
-import { Places } from './places'
+import { Semaphore } from '../connection'
 
 /** Of a pool's connections, those that no single kind of callers gets. */
 const RESERVED = 2
@@ -14,13 +14,13 @@ export type Purpose = 'transaction' | 'caller' | 'reader'
  * and renewals, so that the process goes on whatever they wait for. In a smaller pool there is none to keep.
  */
 export class CallerPlaces {
-  readonly #all: Places
-  readonly #of: Readonly<Record<Purpose, Places>>
+  readonly #all: Semaphore
+  readonly #of: Readonly<Record<Purpose, Semaphore>>
 
   constructor(connections: number) {
     const most = Math.max(connections - RESERVED, 1)
-    this.#all = new Places(connections < SMALLEST_POOL ? connections : connections - 1)
-    this.#of = { transaction: new Places(most), caller: new Places(most), reader: new Places(most) }
+    this.#all = new Semaphore(connections < SMALLEST_POOL ? connections : connections - 1)
+    this.#of = { transaction: new Semaphore(most), caller: new Semaphore(most), reader: new Semaphore(most) }
   }
 
   /** Resolves with how to give the place back. */

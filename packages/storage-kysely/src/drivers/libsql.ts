@@ -10,7 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { ConnectionLock } from '../connection'
+import { Semaphore } from '../connection'
 import type { DialectHooks, Durability, DurablyDialect, Rows } from '../dialect'
 import { assertSynchronous, assertWal, connectionPragmas } from './pragmas'
 
@@ -56,7 +56,7 @@ class LibsqlDatabase {
   readonly location: string | null
   durability: Durability | null = null
   readonly #config: LibsqlConfig
-  readonly #lock = new ConnectionLock()
+  readonly #lock = new Semaphore()
   #client: Client | undefined
   #setUp: Promise<void> | undefined
   #isClosed = false
@@ -83,11 +83,11 @@ class LibsqlDatabase {
 
   /** A server has a connection for everybody; a file has one for this process. */
   async acquire(waitMs?: number): Promise<void> {
-    if (this.#isLocal()) await this.#lock.lock(waitMs)
+    if (this.#isLocal()) await this.#lock.take(waitMs)
   }
 
   release(): void {
-    if (this.#isLocal()) this.#lock.unlock()
+    if (this.#isLocal()) this.#lock.giveBack()
   }
 
   async client(): Promise<Client> {

@@ -1,7 +1,7 @@
 import { StorageError } from '@coji/durably-core/storage'
 import type { CompiledQuery, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
-import { connectionHeld, noteOfConnecting } from '../connection'
+import { connectionHeld, noteOfConnecting, within } from '../connection'
 import { CallerPlaces } from './caller-places'
 import { CALLERS_LOCK_MS, type Rows, type Sender } from '../dialect'
 import { keepAwake } from './keep-awake'
@@ -252,24 +252,7 @@ export class PostgresPool {
   }
 
   #connect(waitMs: number): Promise<pg.PoolClient> {
-    return new Promise((resolve, reject) => {
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        reject(connectionHeld())
-      }, waitMs)
-      this.#pool.connect().then(
-        (client) => {
-          clearTimeout(timer)
-          if (isLate) client.release()
-          else resolve(client)
-        },
-        (error: unknown) => {
-          clearTimeout(timer)
-          reject(error)
-        },
-      )
-    })
+    return within(this.#pool.connect(), waitMs, { error: connectionHeld, onLate: (client) => client.release() })
   }
 }
 

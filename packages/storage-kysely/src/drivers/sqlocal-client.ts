@@ -1,6 +1,7 @@
 import { StorageError } from '@coji/durably-core/storage'
 import type { ClientConfig, ConnectReason } from 'sqlocal'
 import { SQLocalKysely } from 'sqlocal/kysely'
+import { within } from '../connection'
 import { insecureContext, isForMemory, obstacleToOpfs } from './opfs-trouble'
 import { assertKept, failureOf, isFile, NO_BUSY_TIMEOUT, UnheardWorker } from './sqlocal-kept'
 import { Questions } from './sqlocal-silence'
@@ -73,7 +74,7 @@ interface Current {
   readonly client: OwnClient
   /** Rejects when there will be no answer any more. */
   readonly failure: Promise<never>
-  readonly abandoned: Ending
+  readonly abandoned: EndOnce
   readonly isOnFile: boolean
 }
 
@@ -81,7 +82,7 @@ interface Current {
 export class OwnConnection implements SqlocalConnection {
   readonly #config: ClientConfig
   readonly #allowMemory: boolean
-  readonly #closed = new Ending()
+  readonly #closed = new EndOnce()
   #current: Current | null = null
   readonly #questions: Questions
   #opening: Promise<SQLocalKysely> | null = null
@@ -196,7 +197,7 @@ export class OwnConnection implements SqlocalConnection {
       ofWorker.catch((cause: Error) => {
         if (this.#current?.client === client) this.drop(cause)
       })
-      const abandoned = new Ending()
+      const abandoned = new EndOnce()
       const failure = Promise.race([ofWorker, abandoned.reached])
       failure.catch(() => {})
       this.#current = { client, failure, abandoned, isOnFile: isFile(databasePath) }
@@ -286,7 +287,7 @@ function waitsFor(whom: string, ms: number): StorageError {
 }
 
 /** Something that is over once and for all. */
-class Ending {
+class EndOnce {
   readonly reached: Promise<never>
   isOver = false
   #reject: (error: Error) => void = () => {}
@@ -314,10 +315,5 @@ function lost(message: string): StorageError {
 }
 
 async function endWithin(ends: readonly Promise<unknown>[]): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const patience = new Promise((resolve) => {
-    timer = setTimeout(resolve, CLOSING_MS)
-  })
-  await Promise.race([...ends, patience]).catch(() => {})
-  clearTimeout(timer)
+  await within(Promise.race(ends), CLOSING_MS, { error: closed }).catch(() => {})
 }

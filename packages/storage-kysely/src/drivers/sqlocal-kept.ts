@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import type { SQLocalKysely } from 'sqlocal/kysely'
 import { opfsPath } from './opfs-path'
 import { obstacleToOpfs, whyNotKept } from './opfs-trouble'
-import { innerOf } from '../connection'
+import { innerOf, within } from '../connection'
 
 /** Slow lines take their time for the worker and a megabyte of SQLite; SQLite itself waits 5 s for a held file. */
 const OPENING_MS = 60_000
@@ -70,16 +70,12 @@ export function failureOf(client: SQLocalKysely): Promise<never> {
 }
 
 async function answerOf<T>(answer: Promise<T>, failure: Promise<never>, withinMs: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new UnheardWorker(unheard(withinMs))), withinMs)
-  })
   try {
-    return await Promise.race([answer, failure, silence])
+    return await within(Promise.race([answer, failure]), withinMs, {
+      error: () => new UnheardWorker(unheard(withinMs)),
+    })
   } catch (error) {
     throw error instanceof StorageError ? error : workerFailed(`it could not start SQLite (${messageOf(error)})`)
-  } finally {
-    clearTimeout(timer)
   }
 }
 

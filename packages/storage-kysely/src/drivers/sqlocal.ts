@@ -11,7 +11,7 @@ import type { SQLocalKysely } from 'sqlocal/kysely'
 import { InvalidOptionError } from '@coji/durably-core'
 import { type OptionNames, refuseMisspelledOptions } from '@coji/durably-core/extend'
 import { StorageError } from '@coji/durably-core/storage'
-import { ConnectionLock } from '../connection'
+import { Semaphore } from '../connection'
 import type { DurablyDialect, Rows } from '../dialect'
 import { opfsPath } from './opfs-path'
 import { Reserve } from './opfs-reserve'
@@ -41,7 +41,7 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
   const location = locationOf(config)
   const database = databaseAt(location)
   const turns = new TabTurns(isFile(location) ? opfsPath(location) : null)
-  const lock = new ConnectionLock()
+  const lock = new Semaphore()
   const reserve = new Reserve(isFile(location))
   const sent = async (queries: readonly CompiledQuery[]) => {
     try {
@@ -84,14 +84,14 @@ export function sqlocal(config: SqlocalConfig): DurablyDialect & { readonly clie
       // A client of the application's may be that of the next instance too, and closing would end it.
       hasSoleInstance: isFile(location) && connection instanceof OwnConnection,
       async batch(queries, waitMs, sender) {
-        if (!lock.tryLock()) await lock.lock(waitMs)
+        if (!lock.tryTake()) await lock.take(waitMs)
         let endTurn = () => {}
         try {
           endTurn = await takeTurn()
           return await (sender === 'remover' ? removeIn(reserve, location, () => sent(queries)) : sent(queries))
         } finally {
           endTurn()
-          lock.unlock()
+          lock.giveBack()
         }
       },
       classifyError: (error) => (/SQLITE_BUSY/.test(String(error)) ? 'STORAGE_HELD' : null),
@@ -128,7 +128,7 @@ async function send(client: SQLocalKysely, queries: readonly CompiledQuery[]): P
 
 interface DriverParts {
   readonly connection: SqlocalConnection
-  readonly lock: ConnectionLock
+  readonly lock: Semaphore
   readonly takeTurn: () => Promise<() => void>
   readonly close: () => Promise<void>
 }
@@ -146,7 +146,7 @@ function createDriver({ connection, lock, takeTurn, close }: DriverParts): Drive
   return {
     init: async () => {},
     async acquireConnection() {
-      await lock.lock()
+      await lock.take()
       let endTurn = () => {}
       try {
         endTurn = await takeTurn()
@@ -157,7 +157,7 @@ function createDriver({ connection, lock, takeTurn, close }: DriverParts): Drive
         return open
       } catch (error) {
         endTurn()
-        lock.unlock()
+        lock.giveBack()
         throw error
       }
     },
@@ -175,7 +175,7 @@ function createDriver({ connection, lock, takeTurn, close }: DriverParts): Drive
     async releaseConnection(open) {
       find(open).endTurn()
       taken.delete(open)
-      lock.unlock()
+      lock.giveBack()
     },
     destroy: close,
   }

@@ -49,9 +49,11 @@ export function createReads(context: SqlContext) {
     },
     async counts(reader: Reader, query: CountQuery): Promise<StatusCounts> {
       const rows = await reader.read(compileQuery(context, countsQuery(context, query)))
-      const found = new Map(rows.map((row) => [row['status'], Number(row['runs'])]))
-      const counts = RUN_STATUSES.map((status) => [status, found.get(status) ?? 0])
-      const [waitsForRetry = 0, parked = 0] = WAITS.map((kind) => found.get(kind))
+      const found = new Map<unknown, number>()
+      for (const { status, runs } of rows) found.set(status, Number(runs) + (found.get(status) ?? 0))
+      const countOf = (name: string) => Math.min(found.get(name) ?? 0, query.upTo ?? Number.POSITIVE_INFINITY)
+      const counts = RUN_STATUSES.map((status) => [status, countOf(status)])
+      const [waitsForRetry = 0, parked = 0] = WAITS.map(countOf)
       return { ...Object.fromEntries(counts), waitsForRetry, parked } as StatusCounts
     },
     async nextDue(reader: Reader, jobs: readonly string[]): Promise<NextDue> {

@@ -46,10 +46,45 @@ function wholeCounts(context: SqlContext, query: CountQuery): Sql {
 
 /** Each number from the index that has its runs. */
 function cappedCounts(context: SqlContext, { upTo = NO_LIMIT, ...query }: CountQuery): Sql {
+  const { jobNames, tenant: _, statuses, ...others } = query
+  const isOfOneJob = jobNames?.length === 1 && Object.values(others).every((condition) => condition === undefined)
+  if (!isOfOneJob || statuses?.length === 0) return countsEach(context, { upTo, query, guard: [] })
+  const each = countsEach(context, { upTo, query, guard: [sql`not (${areFew})`] })
+  return sql`with ${ofOneJob(context, query)} ${countsOfFew(query)} union all ${each}`
+}
+
+/** Of a job with no more runs than these all are looked at: fewer than those that have failed in a large database. */
+const FEW = 10_000
+
+const areFew = sql`(select size.runs from size) <= ${sql.lit(FEW)}`
+
+function ofOneJob(context: SqlContext, query: RunQuery): Sql {
+  const index = query.tenant === undefined ? 'job_created' : 'tenant_job'
+  return sql`few (status, kind) as materialized (
+      select r.status, ${waitsFor(context)} from ${runsBy(context, index)} ${where(countable(context, query))} limit ${sql.lit(FEW + 1)}
+    ), size (runs) as materialized (select count(*) from few)`
+}
+
+function countsOfFew({ statuses = RUN_STATUSES }: RunQuery): Sql {
+  const wanted = sql`few.status in (${sql.join(statuses.map((status) => sql.lit(status)))})`
+  const kinds = sql.join(WAITS.map((each) => sql.lit(each)))
+  return sql`select few.status, count(*) as runs from few where ${areFew} and ${wanted} group by few.status
+    union all select few.kind, count(*) as runs from few
+      where ${areFew} and ${wanted} and few.status = 'pending' and few.kind in (${kinds}) group by few.kind`
+}
+
+interface CountsOfEach {
+  readonly upTo: number
+  readonly query: RunQuery
+  /** Without them nothing is looked at. */
+  readonly guard: readonly Sql[]
+}
+
+function countsEach(context: SqlContext, { upTo, query, guard }: CountsOfEach): Sql {
   const { statuses = RUN_STATUSES, waitsForRetry, parked } = query
   const count = (name: string, wanted: RunQuery) => {
     const { from, conditions } = walkOf(context, wanted)
-    const found = sql`select 1 as one from ${from} ${where(conditions)} limit ${upTo}`
+    const found = sql`select 1 as one from ${from} ${where([...guard, ...conditions])} limit ${upTo}`
     return sql`select ${sql.lit(name)} as status, count(*) as runs from (${found}) as found`
   }
   const counted = [
@@ -169,9 +204,9 @@ function conditionsOf(context: SqlContext, query: RunQuery): readonly Sql[] {
   ]
 }
 
-/** On Postgres an index has them. On SQLite one has those that are not due, and few others are not. */
+/** Without an index of their own they are among those that are not due, and few others are. */
 function isParked(context: SqlContext): readonly Sql[] {
-  if (context.dialect.name === 'postgres') return [sql`r.status = 'pending'`]
+  if (context.dialect.hasIndexOfParked) return [sql`r.status = 'pending'`]
   return [isWaiting(context), sql`r.available_at is null`]
 }
 

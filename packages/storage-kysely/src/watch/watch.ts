@@ -3,12 +3,15 @@ import type { Hint, WatchStorage } from '@coji/durably-core/storage'
 /** Where hints go beside the engines of this process. */
 interface Beyond {
   pass(hint: Hint): void
+  listen(): void
   rest(): void
 }
 
 /** Hints to the engines of one process that share the storage. Losing one costs a poll interval. */
 export class Watchers implements WatchStorage {
   readonly #listeners = new Set<(hint: Hint) => void>()
+  /** Those who are to hear of other processes. */
+  readonly #keen = new Set<(hint: Hint) => void>()
   #beyond: Beyond | null = null
 
   /** Everything noted here goes there as well. */
@@ -16,15 +19,22 @@ export class Watchers implements WatchStorage {
     this.#beyond = beyond
   }
 
-  subscribe(listener: (hint: Hint) => void): () => void {
+  subscribe(listener: (hint: Hint) => void, { fromElsewhere = false } = {}): () => void {
     // A wrapper of its own, so that one listener subscribed twice is called twice and leaves once.
     const own = (hint: Hint) => listener(hint)
     this.#listeners.add(own)
-    return () => this.#listeners.delete(own)
+    if (fromElsewhere) {
+      this.#keen.add(own)
+      this.#beyond?.listen()
+    }
+    return () => {
+      this.#listeners.delete(own)
+      this.#keen.delete(own)
+    }
   }
 
   rest(): void {
-    this.#beyond?.rest()
+    if (this.#keen.size === 0) this.#beyond?.rest()
   }
 
   noteDue(): void {

@@ -44,11 +44,15 @@ export function insertNote(
   {
     of,
     from,
-  }: { readonly of: Readonly<Record<'tenant' | 'target_kind' | 'target' | 'before', Sql>>; readonly from: Sql },
+  }: {
+    readonly of: Readonly<Record<'tenant' | 'target_kind' | 'target' | 'before', Sql>> & { readonly after?: Sql }
+    readonly from: Sql
+  },
 ): Sql {
-  return sql`insert into ${tables.audit} (id, at, actor, action, tenant, target_kind, target, before)
+  const { after } = of
+  return sql`insert into ${tables.audit} (id, at, actor, action, tenant, target_kind, target, before${after === undefined ? sql`` : sql`, after`})
     select ${p('noteId')}, ${dialect.now}, ${p('actor')}, ${p('action')},
-      ${of.tenant}, ${of.target_kind}, ${of.target}, ${of.before} ${from}`
+      ${of.tenant}, ${of.target_kind}, ${of.target}, ${of.before}${after === undefined ? sql`` : sql`, ${after}`} ${from}`
 }
 
 /** What is kept of the run `r`, as `auditViewOf` says. */

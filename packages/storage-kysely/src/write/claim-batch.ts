@@ -1,14 +1,7 @@
-import {
-  type ClaimParams,
-  isSuspect,
-  type JobLimits,
-  type RunRecord,
-  StorageError,
-  SUSPECT_FROM,
-} from '@coji/durably-core/storage'
+import { type ClaimParams, isSuspect, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
-import { type Executor, isConstraintError, pause } from '../connection'
+import { type Executor, isBusy, isConstraintError, pause } from '../connection'
 import { type KeyWalk, KeyWalks } from './key-walks'
 import { forgottenStarts, hasRoomFor, lastStart, type LimitName, limitValues, NO_LIMITS } from './limits'
 import { and, list, runColumns, type Sql, type SqlContext, statement, toRun } from '../statement'
@@ -101,10 +94,6 @@ interface Look {
 interface Asked {
   readonly params: ClaimParams
   readonly limits: JobLimits | null
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof StorageError && error.code === 'STORAGE_BUSY'
 }
 
 /** A claim under limits takes some milliseconds. */

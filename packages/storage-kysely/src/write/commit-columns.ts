@@ -92,7 +92,7 @@ export function keepChanges(
   }
 }
 
-interface LeaveParams {
+interface OutcomeChangeParams {
   readonly kind: Outcome['kind']
   readonly value: Value<RunName | OutcomeName | 'commitNo'>
   /** The instants at which the waits of the run end. */
@@ -102,9 +102,9 @@ interface LeaveParams {
 }
 
 /** What changes on the run `r` when its holder leaves it. */
-export function leaveChanges(
+export function outcomeChanges(
   { dialect }: SqlContext,
-  { kind, value, waitsEnd, wakes = sql`r.wakes` }: LeaveParams,
+  { kind, value, waitsEnd, wakes = sql`r.wakes` }: OutcomeChangeParams,
 ): Readonly<Record<string, Sql>> {
   const { status, sets } = OUTCOMES[kind]
   const own = Object.entries(sets({ dialect, value, waitsEnd, wakes })).map(

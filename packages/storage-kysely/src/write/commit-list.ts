@@ -97,7 +97,7 @@ function bindOutcome(statements: CommitStatements, commit: RunCommit, lease: Lea
     ...bindEvents({ statement: eventUnlessCancelled, events: outcome.events, after, values: lease }),
     ...bindEvents({ statement: eventIfCancelled, events: outcome.eventsIfCancelled, after, values: lease }),
     (endsAnyway(outcome.kind) ? statements.wakeParents : statements.wakeParentsIfCancelled).bind(lease),
-    statements.leave[outcome.kind].bindBoth(runValues(commit), lease),
+    statements.outcome[outcome.kind].bindBoth(runValues(commit), lease),
   ]
 }
 

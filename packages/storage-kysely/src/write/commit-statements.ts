@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import {
   keepChanges,
   type LeaseName,
-  leaveChanges,
+  outcomeChanges,
   logColumns,
   type LogName,
   overwriteStep,
@@ -72,7 +72,7 @@ export function commitStatements(context: SqlContext) {
     wakeParents: wakeParentsStatement<LeaseName>(context, guard),
     wakeParentsIfCancelled: wakeParentsStatement<LeaseName>(context, flagged),
     keep: keepStatement(context, guard),
-    leave: Object.fromEntries(kinds.map((kind) => [kind, leaveStatement(context, guard, kind)])) as Record<
+    outcome: Object.fromEntries(kinds.map((kind) => [kind, outcomeStatement(context, guard, kind)])) as Record<
       Outcome['kind'],
       Statement<RunName | OutcomeName | LeaseName>
     >,
@@ -118,12 +118,12 @@ function keepStatement(context: SqlContext, guard: (p: Parameter<LeaseName>) => 
   )
 }
 
-function leaveStatement(context: SqlContext, guard: (p: Parameter<LeaseName>) => Sql, kind: Outcome['kind']) {
+function outcomeStatement(context: SqlContext, guard: (p: Parameter<LeaseName>) => Sql, kind: Outcome['kind']) {
   const { tables, dialect } = context
   return statement<RunName | OutcomeName | LeaseName>(context, (p) => {
     const waitsEnd = sql`select s.due_at from ${tables.steps} as s where s.run_id = r.id and s.status = 'waiting'
         and s.name in (select value from ${dialect.listOf(p('awaited'))})`
-    return sql`update ${tables.runs} as r set ${assignments(leaveChanges(context, { kind, value: p, waitsEnd }))}
+    return sql`update ${tables.runs} as r set ${assignments(outcomeChanges(context, { kind, value: p, waitsEnd }))}
         where ${guard(p)} returning ${ANSWER}`
   })
 }

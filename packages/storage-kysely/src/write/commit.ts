@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { childSteps, createsRuns } from './commit-children'
 import { createCommitLists, idIn } from './commit-list'
 import { kept } from './commit-values'
-import { type Executor, isConstraintError } from '../connection'
+import { type Executor, isBusy, isConstraintError } from '../connection'
 import type { FindConflict } from './enqueue'
 import { BUSY, createGroupCommit } from './group-commit'
 import { createLoneCommit, isLone } from './lone-commit'
@@ -162,10 +162,6 @@ async function unlessBusy(commits: readonly RunCommit[], send: () => Promise<Ans
     if (!isBusy(error)) throw error
     return commits.map(() => BUSY)
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof StorageError && error.code === 'STORAGE_BUSY'
 }
 
 function isRefusal(error: unknown): boolean {

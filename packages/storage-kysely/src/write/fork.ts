@@ -1,5 +1,6 @@
 import type { NewFork, RunRecord } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
+import { insertNote, type NoteName, noteValues, runView } from './audit'
 import { bindNewRun, newRunStatements } from './new-run'
 import { runColumns, type SqlContext, statement, type StatementTarget, toRun } from '../statement'
 
@@ -37,18 +38,27 @@ export function createFork(context: SqlContext): Fork {
     (p) => sql`update ${tables.runs} set forked_from = ${p('originId')}, current_step_index = ${p('place')}
       where id = ${p('runId')} and forked_from is null`,
   )
+  const note = statement<'runId' | 'originId' | NoteName>(context, (p) => {
+    const of = { tenant: sql`r.tenant`, target_kind: sql`'run'`, target: sql`r.id`, before: runView(context) }
+    const after = dialect.record({ run: p('runId') })
+    return insertNote(context, p, {
+      of: { ...of, after },
+      from: sql`from ${tables.runs} as r where r.id = ${p('originId')}`,
+    })
+  })
   const look = statement<'runId'>(
     context,
     (p) => sql`select ${runColumns(context, 'r')} from ${tables.runs} as r where r.id = ${p('runId')}`,
   )
 
-  return async function fork(target, { run, originId, steps }) {
+  return async function fork(target, { run, originId, steps, audit }) {
     const runId = run.id
     const pairs = JSON.stringify(steps.map(({ id, copyId }) => [id, copyId]))
     const results = await target.write([
       ...bindNewRun(create, run, { extra: { originId }, firstId: null }),
       copy.bind({ runId, originId, steps: pairs }),
       link.bind({ runId, originId, place: steps.length }),
+      ...(audit === undefined ? [] : [note.bind({ ...noteValues(audit), runId, originId })]),
       look.bind({ runId }),
     ])
     const [row] = results.at(-1) ?? []

@@ -7,7 +7,7 @@ import {
   type RunStatus,
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { keepChanges, leaveChanges, logColumns, overwriteStep, stepColumns } from './commit-columns'
+import { keepChanges, outcomeChanges, logColumns, overwriteStep, stepColumns } from './commit-columns'
 import { kept, runValues, stepValues } from './commit-values'
 import {
   assignments,
@@ -261,10 +261,10 @@ function changeWrite(context: SqlContext, parts: ReadonlySet<Part>): Sql {
       update ${tables.runs} as r set ${assignments(changes)} from held as h where r.id = h.id
       returning h.n, r.status, r.last_event_sequence, r.wakes, r.cancel_requested_at)`
   }
-  const endings = sql`r.is_flagged or r.outcome in (${list(...ENDING.map((kind) => sql.lit(kind)))})`
+  const ends = sql`r.is_flagged or r.outcome in (${list(...ENDING_KINDS.map((kind) => sql.lit(kind)))})`
   return sql`woken as materialized (
       select w.id, count(*) as wakes from held as r cross join lateral (${awaitersOf(context)}) as w
-      where r.outcome is not null and (${endings}) group by w.id),
+      where r.outcome is not null and (${ends}) group by w.id),
     h as materialized (
       select coalesce(held.id, woken.id) as id, held."runId", woken.wakes as woken, ${commitColumns('held')}
       from held full join woken on woken.id = held.id),
@@ -275,7 +275,7 @@ function changeWrite(context: SqlContext, parts: ReadonlySet<Part>): Sql {
 }
 
 const KINDS = Object.keys(OUTCOMES) as Outcome['kind'][]
-const ENDING = KINDS.filter((kind) => isEnded(OUTCOMES[kind].status satisfies RunStatus))
+const ENDING_KINDS = KINDS.filter((kind) => isEnded(OUTCOMES[kind].status satisfies RunStatus))
 
 function commitColumns(alias: string): Sql {
   const names = ['n', 'commitNo', 'outcome', ...RUN_VALUES, ...OUTCOME_VALUES]
@@ -288,7 +288,7 @@ function commitChanges(context: SqlContext, parts: ReadonlySet<Part>): Readonly<
   const keep = keepChanges(context, value)
   if (!parts.has('outcomes')) return keep
   const waitsEnd = waitsOf(context, parts)
-  const byKind = KINDS.map((kind) => [kind, leaveChanges(context, { kind, value, waitsEnd, wakes: WAKES })] as const)
+  const byKind = KINDS.map((kind) => [kind, outcomeChanges(context, { kind, value, waitsEnd, wakes: WAKES })] as const)
   const columns = new Set([...Object.keys(keep), ...byKind.flatMap(([, changes]) => Object.keys(changes))])
   const changeOf = (column: string) => {
     const leave = byKind.map(

@@ -2,7 +2,7 @@ import { StorageError, type TransactionStorage } from '@coji/durably-core/storag
 import { CompiledQuery, type Transaction } from 'kysely'
 import type { CommitWriter } from './commit'
 import type { Enqueuer } from './enqueue'
-import { type Executor, type GivenTransaction, givenTransaction, ofKysely } from '../connection'
+import { type Executor, type GivenTransaction, givenTransaction, ofKysely, within } from '../connection'
 import type { SchemaGate } from '../schema'
 import type { Watchers } from '../watch'
 import type { SqlDialect } from '../dialect'
@@ -74,7 +74,9 @@ export function createTransactions<DB>(parts: TransactionParts): Transactions<DB
         const asLong = keepOpen(timeoutMs)
         const perform = async (trx: Transaction<unknown>) => {
           if (asLong !== null) await executor.explained(trx.executeQuery(asLong))
-          const { commit, value } = await within(body(forApplication(trx)), timeoutMs)
+          const { commit, value } = await within(body(forApplication(trx)), timeoutMs, {
+            error: () => transactionTimeout(timeoutMs),
+          })
           const open = ofKysely(trx)
           const answer = await inTurn(open, () => executor.explained(commits.commitIn(targetOf(open), commit)))
           if (answer === null) throw new Refused(commit, value)
@@ -167,13 +169,6 @@ async function inSavepoint<T>(open: GivenTransaction, work: () => Promise<T>): P
     await send('release savepoint')
     throw error
   }
-}
-
-function within<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(transactionTimeout(timeoutMs)), timeoutMs)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }
 
 function transactionTimeout(timeoutMs: number): StorageError {

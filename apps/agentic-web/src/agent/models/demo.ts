@@ -44,7 +44,8 @@ function planOf(messages: readonly MessageContent[]): Plan {
   if (calls.length > 0) return { text: 'I will look into it. ', thought: 'A tool knows this better. ', calls }
   const words = Number(WORDS.exec(asked)?.[1] ?? 0)
   if (words > 0) return { text: Array.from({ length: words }, (_, n) => `word-${n + 1}`).join(' ') }
-  return { text: `You said: **${asked}**. This is the demo model, which needs no key.` }
+  const said = asked.includes('\n') ? `\n\n${asked}\n\n` : ` **${asked}**. `
+  return { text: `You said:${said}This is the demo model, which needs no key.` }
 }
 
 function callIn(line: string): { readonly tool: string; readonly arguments: unknown }[] {

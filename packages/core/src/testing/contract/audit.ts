@@ -1,10 +1,11 @@
 import type { AuditNote, AuditQuery, AuditRecord } from '../../port'
-import { auditViewOf } from '../../port'
+import { auditViewOf, auditViewOfSchedule } from '../../port'
 import { assert, assertEqual, assertMatches } from '../assert'
-import { FAR_MS, newId } from './builders'
+import { FAR_MS, newId, newRun } from './builders'
 import { casesOf } from './contract-case'
 import { assertInstant } from './instants'
 import { commandOf, type Kit } from './kit'
+import { newSchedule } from './schedules'
 
 function noteOf(action: string, actor = 'ann'): AuditNote {
   return { id: newId(), actor, action }
@@ -115,6 +116,104 @@ const OTHERS = casesOf('audit', 'audit', {
     const [second, first, ...others] = await records(kit)
     assertMatches(first ?? null, { ...of, actor: 'ann', before: { paused: false }, after: { paused: true } }, 'pause')
     assertMatches(second ?? null, { ...of, actor: 'bob', before: { paused: true }, after: { paused: false } }, 'resume')
+    assertEqual(others, [], 'other records')
+  },
+
+  'a fork leaves of which run it is': async (kit) => {
+    const { forks } = kit.storage
+    if (forks === undefined) return
+    const { id: originId } = await kit.enqueue({ tenant: 'acme' })
+    const before = auditViewOf(await kit.run(originId))
+    const run = newRun({ tenant: 'acme' })
+    await forks.fork({ run, originId, steps: [], audit: noteOf('fork') })
+    await forks.fork({ run: newRun(), originId, steps: [] })
+    await forks.fork({ run: newRun(), originId: newId(), steps: [], audit: noteOf('refused') })
+    const [record, ...others] = await records(kit)
+    const of = { tenant: 'acme', targetKind: 'run', target: originId, action: 'fork' } as const
+    assertMatches(record ?? null, { ...of, before, after: { run: run.id } }, 'the record')
+    assertEqual(others, [], 'other records')
+  },
+
+  'a schedule that is created, changed and removed leaves each': async (kit) => {
+    if (kit.storage.cluster === undefined) return
+    const { schedules } = kit.storage.cluster
+    const schedule = newSchedule({ tenant: 'acme', name: 'nightly', definition: '{"every":[1,{"a":"b"}]}' })
+    const key = { tenant: 'acme', name: 'nightly' }
+    const views: object[] = []
+    const see = async () => views.push(auditViewOfSchedule((await schedules.get(key))?.schedule as never))
+    await schedules.create([schedule], noteOf('create'))
+    await see()
+    await schedules.create([newSchedule(key)], noteOf('refused'))
+    await schedules.change({ ...key, pausedBecause: 'a feast', isAnew: false, audit: noteOf('pause', 'bob') })
+    await see()
+    await schedules.change({ ...key, version: 1, isAnew: false, audit: noteOf('refused') })
+    await schedules.change({ ...key, pausedBecause: null, isAnew: true })
+    await see()
+    await schedules.remove(key, noteOf('remove'))
+    await schedules.remove(key, noteOf('refused'))
+    const found = await records(kit)
+    const of = { tenant: 'acme', targetKind: 'schedule', target: 'nightly' } as const
+    const [created, paused, resumed] = views
+    assertEqual(
+      found.reverse().map(({ id: _id, at: _at, ...rest }) => rest),
+      [
+        { ...of, actor: 'ann', action: 'create', before: null, after: created },
+        { ...of, actor: 'bob', action: 'pause', before: created, after: paused },
+        { ...of, actor: 'ann', action: 'remove', before: resumed, after: null },
+      ],
+      'the records',
+    )
+  },
+
+  'runs of a schedule that are started by hand leave which they are': async (kit) => {
+    if (kit.storage.cluster === undefined) return
+    const { schedules } = kit.storage.cluster
+    const schedule = newSchedule({ tenant: 'acme', name: 'nightly' })
+    await schedules.create([schedule])
+    const scheduleId = schedule.id
+    const instants = ['2026-01-31T09:00:00.000Z', '2026-01-31T10:00:00.000Z']
+    const runs = instants.map((scheduledFor) =>
+      newRun({ tenant: 'acme', scheduleId, scheduledFor, labels: { a: 'b' } }),
+    )
+    const [first, second] = runs
+    assert(first !== undefined && second !== undefined, 'there should be two runs')
+    await kit.storage.enqueue([first])
+    const start = { scheduleId, audit: noteOf('backfill') }
+    const again = newRun({ ...first, id: newId() })
+    assertEqual(await schedules.startByHand({ ...start, runs: [again, second] }), [second.id], 'runs created')
+    assertEqual(await schedules.startByHand({ ...start, runs: [again], audit: noteOf('nothing') }), [], 'none')
+    const unknown = { scheduleId: newId(), runs: [newRun()], audit: noteOf('refused') }
+    assertEqual(await schedules.startByHand(unknown), [], 'of no schedule')
+    assertMatches(
+      await kit.run(second.id),
+      { labels: { a: 'b' }, scheduledFor: instants[1] ?? null, status: 'pending' },
+      'it',
+    )
+    const [record, ...others] = await records(kit)
+    const of = { tenant: 'acme', targetKind: 'schedule', target: 'nightly', action: 'backfill' } as const
+    assertMatches(record ?? null, { ...of, before: null, after: { runs: [second.id] } }, 'the record')
+    assertEqual(others, [], 'other records')
+  },
+
+  'messages that are sent out anew leave how many these are, and which were asked for': async (kit) => {
+    if (kit.storage.cluster === undefined) return
+    const { inbox, lead: take } = kit.storage.cluster
+    const message = { tenant: 'acme', type: 'x', payload: null, dedupeKey: null, start: { afterMs: 0 } }
+    const messages = [1, 2].map(() => ({ ...message, id: newId() }))
+    await inbox.publish(messages)
+    const lead = await take({ name: 'inbox', workerId: 'w-1', ttlMs: FAR_MS })
+    assert(lead !== null, 'the lead should be free')
+    const query = { tenant: 'acme', types: ['x'] }
+    assertEqual(await inbox.replay(query, noteOf('nothing')), 0, 'before they were delivered')
+    const none = { round: 0, wanted: 0, runs: [], gathered: [] }
+    await inbox.deliver(
+      lead,
+      messages.map(({ id: messageId }) => ({ messageId, ...none })),
+    )
+    assertEqual(await inbox.replay(query, noteOf('replay')), 2, 'sent out anew')
+    const [record, ...others] = await records(kit)
+    const of = { tenant: 'acme', targetKind: 'messages', target: '', action: 'replay' } as const
+    assertMatches(record ?? null, { ...of, before: null, after: { messages: 2, of: query } }, 'the record')
     assertEqual(others, [], 'other records')
   },
 

@@ -68,15 +68,15 @@ export const DEBOUNCE_CASES = casesOf('debounce', 'debounce', {
 
   'what has begun is left alone, and the next trigger makes a run': async (kit) => {
     const debounce = debounceOf(kit)
-    const endings = ['complete', 'retryLater', 'release', 'park'] as const
-    for (const ending of endings) {
-      const key = `before ${ending}`
+    const kinds = ['complete', 'retryLater', 'release', 'park'] as const
+    for (const kind of kinds) {
+      const key = `before ${kind}`
       const { run } = await debounce.enqueue(debounced({ payload: '1' }, { key, waitMs: 0 }))
       const holder = await kit.hold()
       assertEqual(holder.id, run.id, 'claimed')
       const beside = await debounce.enqueue(debounced({ payload: '2' }, { key }))
       assertAnswer(beside, true, { payload: '2' })
-      const left = await holder.leave(ending)
+      const left = await holder.leave(kind)
       await kit.order('cancel', beside.run.id)
       const after = await debounce.enqueue(debounced({ payload: '3' }, { key }))
       assertAnswer(after, true, { payload: '3' })
@@ -113,6 +113,7 @@ export const DEBOUNCE_CASES = casesOf('debounce', 'debounce', {
     const next = await debounce.enqueue(debounced({ payload: '2' }))
     assertAnswer(await debounce.enqueue(first), true, { id: first.run.id })
     assertEqual(await kit.run(next.run.id), next.run, 'the run of the next trigger')
+    assertAnswer(await debounce.enqueue(debounced({ payload: '3' })), false, { id: next.run.id, payload: '3' })
     assertEqual(await countRuns(kit), 2, 'number of runs')
   },
 

@@ -1,15 +1,16 @@
-import type { Firing, Lead, NewRun, NewSchedule, ScheduleRecord } from '../../port'
+import type { Firing, NewRun, NewSchedule, ScheduleRecord } from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { FAR_MS, newId, newRun } from './builders'
 import { casesOf } from './contract-case'
 import { assertInstant } from './instants'
 import type { Kit } from './kit'
+import { leadOf } from './leads'
 
 const PAST = '2026-01-31T09:00:00.000Z'
 const LATER = '2026-01-31T10:00:00.000Z'
 const FUTURE = '2999-01-31T09:00:00.000Z'
 
-function newSchedule(over: Partial<NewSchedule> = {}): NewSchedule {
+export function newSchedule(over: Partial<NewSchedule> = {}): NewSchedule {
   const id = newId()
   const content = { jobName: 'job', payload: '{"n":1}', definition: '{"every":1000}', overlap: 'allow' } as const
   return { id, tenant: '', name: `schedule-${id}`, source: null, ...content, ...over }
@@ -19,12 +20,6 @@ async function create(kit: Kit, over: Partial<NewSchedule> = {}): Promise<Schedu
   const [answer] = await kit.cluster.schedules.create([newSchedule(over)])
   assert(answer?.created === true, 'create: should have created the schedule')
   return answer.schedule
-}
-
-async function leadOf(kit: Kit, workerId = 'w-1', ttlMs = FAR_MS): Promise<Lead> {
-  const lead = await kit.cluster.lead({ name: 'schedules', workerId, ttlMs })
-  assert(lead !== null, 'lead: should be free')
-  return lead
 }
 
 function runOf({ id, jobName }: ScheduleRecord, scheduledFor: string, over: Partial<NewRun> = {}): NewRun {
@@ -45,53 +40,6 @@ async function recordOf(kit: Kit, { tenant, name }: ScheduleRecord): Promise<Sch
 
 const idsOf = (schedules: readonly { readonly schedule: ScheduleRecord }[]) =>
   schedules.map(({ schedule }) => schedule.id)
-
-export const LEAD_CASES = casesOf('cluster', 'lead', {
-  'one has it, and keeps it': async (kit) => {
-    const lead = await leadOf(kit)
-    assertEqual(lead, { name: 'schedules', workerId: 'w-1', epoch: 1 }, 'the lead')
-    assertEqual(await leadOf(kit), lead, 'the same lead again')
-    assertEqual(await kit.cluster.lead({ name: 'schedules', workerId: 'w-2', ttlMs: FAR_MS }), null, "another's")
-    assertEqual(
-      (await kit.cluster.lead({ name: 'other', workerId: 'w-2', ttlMs: FAR_MS }))?.epoch,
-      1,
-      'of another name',
-    )
-  },
-
-  'one whose time is over goes to who asks first, with a new epoch': async (kit) => {
-    await leadOf(kit, 'w-1', -1000)
-    assertEqual((await leadOf(kit, 'w-2', -1000)).epoch, 2, 'epoch of the next')
-    assertEqual((await leadOf(kit, 'w-2')).epoch, 3, 'epoch of who asks again too late')
-  },
-
-  'one that was given up is free, and its epoch goes on': async (kit) => {
-    const lead = await leadOf(kit)
-    await kit.cluster.resign({ ...lead, epoch: 7 })
-    assertEqual(await kit.cluster.lead({ name: 'schedules', workerId: 'w-2', ttlMs: FAR_MS }), null, 'a wrong epoch')
-    await kit.cluster.resign(lead)
-    assertEqual((await leadOf(kit, 'w-2')).epoch, 2, 'epoch of the next')
-    await kit.reopen()
-    assertEqual(await leadOf(kit, 'w-2'), { name: 'schedules', workerId: 'w-2', epoch: 2 }, 'after a restart')
-  },
-
-  'everybody sees who has it, or had it last': async (kit) => {
-    assertEqual(await kit.cluster.getLead('schedules'), null, 'nobody')
-    const lead = await leadOf(kit)
-    const seen = await kit.cluster.getLead('schedules')
-    assertMatches(seen, { ...lead, isOver: false }, 'the leader')
-    assertInstant(seen?.until ?? '', 'until when')
-    await kit.cluster.resign(lead)
-    assertMatches(await kit.cluster.getLead('schedules'), { ...lead, isOver: true }, 'who led')
-  },
-
-  'of 16 who ask at once one gets it': async (kit) => {
-    const asked = Array.from({ length: 16 }, (_, index) =>
-      kit.cluster.lead({ name: 'schedules', workerId: `w-${index}`, ttlMs: FAR_MS }),
-    )
-    assertEqual((await Promise.all(asked)).filter((lead) => lead !== null).length, 1, 'leaders')
-  },
-})
 
 export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
   'a new one is due, to have its first instant computed': async (kit) => {
@@ -348,6 +296,45 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     assertEqual(await listed({ tenant: '' }), ['/a', '/b', '/c'], 'of a tenant')
     assertEqual(await listed({ source: 'code' }), ['/c'], 'of a source')
     assertEqual(await listed({ jobName: 'other' }), ['acme/a'], 'of a job')
+  },
+
+  'they are listed by the labels of their runs, and by whether they are paused or have ended': async (kit) => {
+    const labelled = (labels: object) => JSON.stringify({ timing: 1, run: { labels } })
+    await create(kit, { name: 'a', definition: labelled({ team: 'red', 'a"b': 'x%' }) })
+    await create(kit, { name: 'b', definition: labelled({ team: 'red', size: 's' }) })
+    await create(kit, { name: 'c', definition: labelled({ team: 'blue' }) })
+    const ended = await create(kit, { name: 'd' })
+    await kit.cluster.schedules.fire(await leadOf(kit), [firingOf(ended, { nextAt: null })])
+    await kit.cluster.schedules.change({ tenant: '', name: 'b', pausedBecause: 'why not', isAnew: false })
+    const listed = async (query: Parameters<typeof kit.cluster.schedules.list>[0]) =>
+      (await kit.cluster.schedules.list(query)).map(({ name }) => name).join()
+    assertEqual(await listed({ labels: { team: 'red' } }), 'a,b', 'with a label')
+    assertEqual(await listed({ labels: { team: 'red', size: 's' } }), 'b', 'with both')
+    assertEqual(await listed({ labels: { 'a"b': 'x%' } }), 'a', 'with signs')
+    assertEqual(await listed({ labels: { team: 're' } }), '', 'with a part of it')
+    assertEqual(await listed({ labels: { team: 'red' }, limit: 1, after: { tenant: '', name: 'a' } }), 'b', 'a page')
+    assertEqual(await listed({ isPaused: true }), 'b', 'paused')
+    assertEqual(await listed({ isPaused: false }), 'a,c,d', 'not paused')
+    assertEqual(await listed({ isEnded: true }), 'd', 'ended')
+    assertEqual(await listed({ isEnded: false, labels: {} }), 'a,b,c', 'not ended')
+  },
+
+  'those that ended long ago are purged, so many at a time, unless code defines them': async (kit) => {
+    const names = ['a', 'b', 'c']
+    const lead = await leadOf(kit)
+    for (const name of names) {
+      const over = await create(kit, { name })
+      await kit.cluster.schedules.fire(lead, [firingOf(over, { nextAt: null })])
+    }
+    const ofCode = await create(kit, { name: 'code', source: 'app' })
+    await kit.cluster.schedules.fire(lead, [firingOf(ofCode, { nextAt: null })])
+    await create(kit, { name: 'open' })
+    const purge = (olderThanMs: number) => kit.cluster.schedules.purge({ olderThanMs, limit: 2 })
+    assertEqual(await purge(FAR_MS), 0, 'of an hour ago')
+    assertEqual([await purge(-FAR_MS), await purge(-FAR_MS), await purge(-FAR_MS)], [2, 1, 0], 'purged')
+    const left = await kit.cluster.schedules.list({})
+    assertEqual(left.map(({ name }) => name).sort(), ['code', 'open'], 'left')
+    assertEqual((await kit.storage.getRuns({})).length, 4, 'runs')
   },
 
   'two who fire at once create the runs of one': async (kit) => {

@@ -32,9 +32,9 @@ function without(transition: TransitionName, guard: Guard): Lifecycle {
 export const NOT_SIMULATED: Readonly<Partial<Record<TransitionName, string>>> = {
   archive:
     'needs an archive; the contract races it with all that ends runs, and processes are killed at each of its parts',
-  assign: 'needs a leader, which one process without a cluster does not have',
-  start: 'needs a leader, which one process without a cluster does not have',
-  decline: 'needs a leader, which one process without a cluster does not have',
-  orphan: 'needs a leader, which one process without a cluster does not have',
-  free: 'needs a leader, which one process without a cluster does not have',
+  assign: 'needs a leader: the cluster simulates it, and takes each of its guards away',
+  start: 'needs a leader: the cluster simulates it, and takes each of its guards away',
+  decline: 'needs a leader: the cluster simulates it, and takes each of its guards away',
+  orphan: 'needs a leader: the cluster simulates it, and takes each of its guards away',
+  free: 'needs a leader: the cluster simulates it, and takes each of its guards away',
 }

@@ -164,10 +164,10 @@ function judgeChild({ model, run }: Writing, { row, what }: Judged, { name }: Sc
     return
   }
   const childId = String(id)
-  const endings = model.endings.get(childId) ?? []
-  const has = (...statuses: readonly string[]) => endings.some(({ status }) => statuses.includes(status))
+  const ends = model.ends.get(childId) ?? []
+  const has = (...statuses: readonly string[]) => ends.some(({ status }) => statuses.includes(status))
   if (row.status === 'completed') {
-    const isRight = endings.some(({ status, output }) => status === 'completed' && output === row.output)
+    const isRight = ends.some(({ status, output }) => status === 'completed' && output === row.output)
     must(isRight, () => `${what} got ${row.output}, which is not what ${childId} completed with`)
     return
   }

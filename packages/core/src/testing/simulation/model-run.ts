@@ -73,7 +73,7 @@ export interface ModelRun {
 }
 
 /** What became of a run. */
-export interface Ending {
+export interface ModelEnd {
   readonly status: RunStatus
   readonly output: string | null
   readonly error: string | null

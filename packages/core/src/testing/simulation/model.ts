@@ -29,7 +29,7 @@ import {
   purgeable,
   whyNot,
 } from './model-queries'
-import { type Ending, type ModelRun, newModelRun, textsOf, waitingRows } from './model-run'
+import { type ModelEnd, type ModelRun, newModelRun, textsOf, waitingRows } from './model-run'
 import { awaitAlso, mustNotRest, suspendedUntil, wakeByChild, wakeBySignal } from './model-wakes'
 import { applyContents, beginAnew, writeStep } from './model-writes'
 import { must, mustEqual, Violation } from './violation'
@@ -51,7 +51,7 @@ export class Model {
    */
   readonly removed = new Map<string, number>()
   /** How each run ended, each time. */
-  readonly endings = new Map<string, Ending[]>()
+  readonly ends = new Map<string, ModelEnd[]>()
   /** Runs changed since somebody last compared: each must show a higher version. */
   readonly touched = new Set<ModelRun>()
   readonly #now: () => number
@@ -250,7 +250,7 @@ export class Model {
     if (status === 'cancelled') run.output = null
     run.events.push(...textsOf(events))
     const { wanted, output, error } = run
-    this.endings.set(wanted.id, [...(this.endings.get(wanted.id) ?? []), { status, output, error }])
+    this.ends.set(wanted.id, [...(this.ends.get(wanted.id) ?? []), { status, output, error }])
     for (const id of [wanted.parentRunId ?? '', ...run.alsoAwaitedBy]) {
       const parent = this.runs.get(id)
       if (parent === undefined || ENDED.includes(parent.status)) continue

@@ -123,7 +123,7 @@ export class Witness {
   }
 
   #succeeded(process: QueueProcess, task: BookedTask, event: TaskEvent<'succeeded'>): void {
-    const execution = this.#ending(process, task, event)
+    const execution = this.#ended(process, task, event)
     const { settled } = execution
     must(isReturn(settled), () => `${task.id} succeeded, and its handler came to ${JSON.stringify(settled)}`)
     execution.over = 'succeeded'
@@ -133,7 +133,7 @@ export class Witness {
   }
 
   #failed(process: QueueProcess, task: BookedTask, event: TaskEvent<'failed'>): void {
-    const execution = this.#ending(process, task, event)
+    const execution = this.#ended(process, task, event)
     const failure = failureOf(execution, task.kind)
     must(
       failure !== null && failure.message === event.error,
@@ -180,7 +180,7 @@ export class Witness {
     must(isSpent, () => `${task.id} is dead after ${task.spent} attempts and ${task.crashes} crashes`)
   }
 
-  #ending(
+  #ended(
     process: QueueProcess,
     { id, current }: BookedTask,
     { type, attempt, durationMs }: TaskEvent<'succeeded' | 'failed'>,

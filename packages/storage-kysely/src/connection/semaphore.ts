@@ -1,46 +1,50 @@
 import { StorageError } from '@coji/durably-core/storage'
 
-/** First come, first served. Who waits longer than allowed gets `CONNECTION_HELD` and has done nothing. */
-export class ConnectionLock {
-  #isHeld = false
+/** What so many may have at once, such as a connection. First come, first served. */
+export class Semaphore {
+  #free: number
   readonly #waiting: (() => void)[] = []
 
-  tryLock(): boolean {
-    if (this.#isHeld) return false
-    this.#isHeld = true
+  constructor(count = 1) {
+    this.#free = count
+  }
+
+  tryTake(): boolean {
+    if (this.#free === 0) return false
+    this.#free -= 1
     return true
   }
 
-  /** Resolves when the lock is taken. Without `waitMs` it waits for as long as it takes. */
-  async lock(waitMs?: number): Promise<void> {
-    if (this.tryLock()) return
+  /** Without `waitMs` it waits for as long as it takes; with it, it throws `CONNECTION_HELD` and has taken nothing. */
+  async take(waitMs?: number): Promise<void> {
+    if (this.tryTake()) return
     await new Promise<void>((resolve, reject) => {
-      const timer = waitMs === undefined ? undefined : setTimeout(giveUp, waitMs)
       const waiting = this.#waiting
-      function take() {
+      const timer = waitMs === undefined ? undefined : setTimeout(giveUp, waitMs)
+      function enter() {
         clearTimeout(timer)
         resolve()
       }
       function giveUp() {
-        waiting.splice(waiting.indexOf(take), 1)
+        waiting.splice(waiting.indexOf(enter), 1)
         reject(connectionHeld())
       }
-      waiting.push(take)
+      waiting.push(enter)
     })
   }
 
-  unlock(): void {
+  giveBack(): void {
     const next = this.#waiting.shift()
-    if (next === undefined) this.#isHeld = false
+    if (next === undefined) this.#free += 1
     else next()
   }
 
   async run<T>(waitMs: number, body: () => Promise<T>): Promise<T> {
-    if (!this.tryLock()) await this.lock(waitMs)
+    if (!this.tryTake()) await this.take(waitMs)
     try {
       return await body()
     } finally {
-      this.unlock()
+      this.giveBack()
     }
   }
 }

@@ -38,3 +38,17 @@ test('what is urgent is done after what is being done, never beside it', async (
   await vi.advanceTimersByTimeAsync(1)
   expect(finish.length).toBe(2)
 })
+
+test('what is called off is not done, and can be asked for again', async () => {
+  let done = 0
+  const task = coalesce(250, async () => {
+    done += 1
+  })
+  task.soon()
+  task.callOff()
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(done).toBe(0)
+  task.now()
+  await vi.advanceTimersByTimeAsync(1)
+  expect(done).toBe(1)
+})

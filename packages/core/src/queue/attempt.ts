@@ -2,7 +2,7 @@ import { type Clock, inTimeWithSignal, TimeoutError } from '../base'
 import type { PlainAttempt } from '../job'
 import type { ResolvedHandler, TaskContext } from './handler'
 
-export interface PerformParams {
+export interface AttemptParams {
   readonly handler: ResolvedHandler
   readonly attempt: PlainAttempt
   readonly payload: unknown
@@ -10,7 +10,7 @@ export interface PerformParams {
 }
 
 /** One attempt. It is over when the handler has settled or its time is up; one that goes on is not heard any more. */
-export function perform({ handler, attempt, payload, clock }: PerformParams): unknown {
+export function runAttempt({ handler, attempt, payload, clock }: AttemptParams): unknown {
   const { taskType, timeoutMs } = handler
   if (timeoutMs === null) return handler.execute(payload, new AttemptContext(handler, attempt, null))
   const error = () => new TimeoutError(`The task "${taskType}" took longer than ${timeoutMs} ms.`)

@@ -3,7 +3,7 @@ import type { Instant, StepKind, StepRecord, StepWrite } from '../port'
 import type { Clock } from './clock'
 import { frozenCopy } from './memory'
 
-export type StepRow = Omit<StepRecord, 'isDue'>
+export type StoredStep = Omit<StepRecord, 'isDue'>
 
 export interface StepOrigin {
   readonly runId: string
@@ -12,9 +12,9 @@ export interface StepOrigin {
 }
 
 /** The steps of one run: rows by id in the order of writing, and which row has a name that only one may have. */
-export class StepRows {
+export class StoredSteps {
   // Most runs wait without a step, and an empty Map is not small.
-  #rows: Map<string, StepRow> | null = null
+  #rows: Map<string, StoredStep> | null = null
   #liveIds: Map<string, string> | null = null
 
   /** Throws, having written nothing, if two rows of one name would be anything but `failed`. */
@@ -40,12 +40,12 @@ export class StepRows {
     else if (this.#liveIds.get(step.name) === step.id) this.#liveIds.delete(step.name)
   }
 
-  get(id: string): StepRow | undefined {
+  get(id: string): StoredStep | undefined {
     return this.#rows?.get(id)
   }
 
   /** A completed step of another run. */
-  copy(row: StepRow | undefined, { id, runId }: Pick<StepRow, 'id' | 'runId'>): void {
+  copy(row: StoredStep | undefined, { id, runId }: Pick<StoredStep, 'id' | 'runId'>): void {
     if (row?.status !== 'completed') return
     this.#rows ??= new Map()
     this.#liveIds ??= new Map()
@@ -80,7 +80,7 @@ export class StepRows {
   }
 }
 
-function toRow(step: StepWrite, output: string | null, { runId, leaseEpoch, clock }: StepOrigin): StepRow {
+function toRow(step: StepWrite, output: string | null, { runId, leaseEpoch, clock }: StepOrigin): StoredStep {
   const { status, due } = step
   return {
     id: step.id,

@@ -1,37 +1,37 @@
-/** The place of what was in no row yet. */
+/** The position of what was in no list yet. */
 export const NOWHERE = -1
 
-/** Where an item keeps the number of its place, for the row to read and write. */
-export interface Places<T> {
+/** Where an item keeps the number of its position, for the list to read and write. */
+export interface Positions<T> {
   of(item: T): number
-  set(item: T, place: number): void
+  set(item: T, position: number): void
 }
 
-/** Holes are borne up to this many, so that a short row is not moved all the time. */
+/** Holes are borne up to this many, so that a short list is not moved all the time. */
 const SLACK = 64
 
 /**
- * Items one after another. One that is taken out leaves an empty place that is skipped, so that adding at the end and
- * taking from anywhere cost O(1); the row closes up when more than half of it is empty.
+ * Items one after another. One that is taken out leaves an empty position that is skipped, so that adding at the end and
+ * taking from anywhere cost O(1); the list closes up when more than half of it is empty.
  */
-export class Row<T extends object> {
-  readonly #places: Places<T>
+export class GapList<T extends object> {
+  readonly #positions: Positions<T>
   #slots: (T | undefined)[] = []
   /** Where the first item is. There is none behind the last one: both ends are kept clean. */
   #start = 0
-  /** The place of the first slot: it moves on when the front is cut off, so that no item has to be told. */
+  /** The position of the first slot: it moves on when the front is cut off, so that no item has to be told. */
   #base = 0
   #size = 0
 
-  constructor(places: Places<T>) {
-    this.#places = places
+  constructor(positions: Positions<T>) {
+    this.#positions = positions
   }
 
   get size(): number {
     return this.#size
   }
 
-  /** Places, empty ones included. */
+  /** Positions, empty ones included. */
   get width(): number {
     return this.#slots.length
   }
@@ -45,7 +45,7 @@ export class Row<T extends object> {
   }
 
   append(item: T): void {
-    this.#places.set(item, this.#base + this.#slots.length)
+    this.#positions.set(item, this.#base + this.#slots.length)
     this.#slots.push(item)
     this.#size += 1
   }
@@ -67,12 +67,12 @@ export class Row<T extends object> {
 
   /** Does nothing if the item is not here. */
   has(item: T): boolean {
-    return this.#slots[this.#places.of(item) - this.#base] === item
+    return this.#slots[this.#positions.of(item) - this.#base] === item
   }
 
   remove(item: T): void {
     if (!this.has(item)) return
-    const index = this.#places.of(item) - this.#base
+    const index = this.#positions.of(item) - this.#base
     this.#slots[index] = undefined
     this.#size -= 1
     this.#cleanEnds()
@@ -129,7 +129,7 @@ export class Row<T extends object> {
   #number(from: number): void {
     for (let index = from; index < this.#slots.length; index++) {
       const item = this.#slots[index]
-      if (item !== undefined) this.#places.set(item, this.#base + index)
+      if (item !== undefined) this.#positions.set(item, this.#base + index)
     }
   }
 }

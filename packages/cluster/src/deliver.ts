@@ -1,5 +1,5 @@
-import type { Durably, Gathering } from '@coji/durably-core'
-import type { RunDraft, RunDrafts } from '@coji/durably-core/extend'
+import type { Durably } from '@coji/durably-core'
+import type { Gathering, RunDraft, RunDrafts } from '@coji/durably-core/extend'
 import type {
   ClusterStorage,
   Delivery,
@@ -13,13 +13,13 @@ import type {
 import type { WishDefinition } from './subscriptions'
 import { isWanted, valueAt } from './matching'
 
-export interface DrainParams {
+export interface DeliverParams {
   readonly durably: Durably
   readonly cluster: ClusterStorage<never>
 }
 
 /** What one look into the inbox led to. */
-export interface DrainResult {
+export interface DeliverResult {
   /** How many messages were delivered. */
   readonly delivered: number
   /** Until the next one may be; `null` without one. */
@@ -32,7 +32,10 @@ export interface DrainResult {
 const AT_ONCE = 500
 
 /** Delivers what waits, in its order, as long as there is something. */
-export async function drainInbox({ durably, cluster: { inbox } }: DrainParams, lead: Lead): Promise<DrainResult> {
+export async function deliverWaiting(
+  { durably, cluster: { inbox } }: DeliverParams,
+  lead: Lead,
+): Promise<DeliverResult> {
   let delivered = 0
   for (;;) {
     const { messages, subscriptions, nextInMs } = await inbox.waiting(AT_ONCE)

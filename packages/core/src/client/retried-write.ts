@@ -4,7 +4,7 @@ import { type Engine, troubleDelayMs } from '../engine'
 const TRIES = 4
 
 /** For a write whose rows have their ids before they are sent: what may or may not have arrived can be sent again. */
-export function surely<T>(engine: Engine, what: string, write: () => Promise<T>): Promise<T> {
+export function retriedWrite<T>(engine: Engine, what: string, write: () => Promise<T>): Promise<T> {
   let mayBeThere = false
   const send = (tries: number) => write().catch((error: unknown) => sendAgain(error, tries))
   async function sendAgain(error: unknown, tries: number): Promise<T> {

@@ -1,0 +1,151 @@
+import type { MemoryStorage } from '@coji/durably-core/memory'
+import type { DebouncedRun, FiringAnswer, Lead, NewRun } from '@coji/durably-core/storage'
+
+export type Mutant = (storage: MemoryStorage) => MemoryStorage
+
+type Cluster = MemoryStorage['cluster']
+type Schedules = Cluster['schedules']
+type Inbox = Cluster['inbox']
+
+/** A storage of schedules, messages and debounced triggers that does not ask for one thing, by the name of what it leaves out. */
+export const MUTANTS: Readonly<Record<string, Mutant>> = {
+  'the lead of another is over': (storage) => {
+    const { cluster } = storage
+    return withCluster(storage, {
+      async lead(params) {
+        const lead = await cluster.lead(params)
+        const held = lead === null ? await cluster.getLead(params.name) : null
+        if (held === null) return lead
+        await cluster.resign(held)
+        return cluster.lead(params)
+      },
+    })
+  },
+  'whoever fires leads': (storage) =>
+    withSchedules(storage, ({ fire }) => ({
+      fire: async (lead, firings) => fire(await newest(storage, lead), firings),
+    })),
+  'a firing knows the schedule as it is': (storage) =>
+    withSchedules(storage, ({ fire, list }) => ({
+      async fire(lead, firings) {
+        const versions = new Map((await list({})).map(({ id, version }) => [id, version]))
+        return await fire(
+          lead,
+          firings.map((firing) => ({ ...firing, version: versions.get(firing.scheduleId) ?? firing.version })),
+        )
+      },
+    })),
+  'an instant has one run': (storage) => {
+    const blind = (run: NewRun): NewRun => ({ ...run, scheduledFor: null })
+    const seeing = withSchedules(storage, ({ fire }) => ({
+      fire: (lead, firings) =>
+        fire(
+          lead,
+          firings.map((firing) => ({ ...firing, runs: firing.runs.map(blind) })),
+        ),
+    }))
+    return { ...seeing, enqueue: (runs) => storage.enqueue(runs.map(blind)) }
+  },
+  'whoever delivers leads': (storage) =>
+    withInbox(storage, ({ deliver }) => ({
+      deliver: async (lead, deliveries) => deliver(await newest(storage, lead), deliveries),
+    })),
+  'a message was not delivered yet': (storage) =>
+    withInbox(storage, ({ deliver }) => ({
+      async deliver(lead, deliveries) {
+        const answers = await deliver(lead, deliveries)
+        return anyway(storage, lead, { answers, runs: deliveries.map(({ runs }) => runs) })
+      },
+    })),
+  'whoever releases leads': (storage) =>
+    withInbox(storage, ({ release }) => ({
+      release: async (lead, releases) => release(await newest(storage, lead), releases),
+    })),
+  'what was gathered is there': (storage) =>
+    withInbox(storage, ({ release }) => ({
+      async release(lead, releases) {
+        const answers = await release(lead, releases)
+        return anyway(storage, lead, { answers, runs: releases.map(({ run }) => (run === null ? [] : [run])) })
+      },
+    })),
+  'a message that is sent again is there': (storage) => {
+    let sent = 0
+    return withInbox(storage, ({ publish }) => ({
+      publish: (messages) => publish(messages.map((message) => ({ ...message, id: `${message.id}-${++sent}` }))),
+    }))
+  },
+  'the dedupe key is taken': (storage) =>
+    withInbox(storage, ({ publish }) => ({
+      publish: (messages) => publish(messages.map((message) => ({ ...message, dedupeKey: null }))),
+    })),
+  'a run of the key waits': (storage) =>
+    withDebounce(storage, async ({ run }) => {
+      const [answer] = await storage.enqueue([run])
+      return answer as NonNullable<typeof answer>
+    }),
+  'the run of the key has not begun': (storage) => {
+    const newestOf = new Map<string, string>()
+    return withDebounce(storage, async (debounced) => {
+      const newestRun = await storage.getRun(newestOf.get(debounced.key) ?? '')
+      if (newestRun !== null && newestRun.startedAt !== null) return { run: newestRun, created: false }
+      const answer = await storage.debounce.enqueue(debounced)
+      newestOf.set(debounced.key, answer.run.id)
+      return answer
+    })
+  },
+  'a trigger that is sent again has its run': (storage) =>
+    withDebounce(storage, async (debounced) => {
+      const { run } = debounced
+      const hasBegun = ((await storage.getRun(run.id))?.startedAt ?? null) !== null
+      return storage.debounce.enqueue(hasBegun ? { ...debounced, run: { ...run, id: `${run.id}-2` } } : debounced)
+    }),
+  'the longest wait is over': (storage) =>
+    withDebounce(storage, (debounced) => storage.debounce.enqueue({ ...debounced, maxWaitMs: null })),
+}
+
+function withCluster(storage: MemoryStorage, over: Partial<Cluster>): MemoryStorage {
+  return { ...storage, cluster: { ...storage.cluster, ...over } }
+}
+
+function withSchedules(storage: MemoryStorage, change: (schedules: Schedules) => Partial<Schedules>): MemoryStorage {
+  const { schedules } = storage.cluster
+  return withCluster(storage, { schedules: { ...schedules, ...change(schedules) } })
+}
+
+function withInbox(storage: MemoryStorage, change: (inbox: Inbox) => Partial<Inbox>): MemoryStorage {
+  const { inbox } = storage.cluster
+  return withCluster(storage, { inbox: { ...inbox, ...change(inbox) } })
+}
+
+function withDebounce(
+  storage: MemoryStorage,
+  enqueue: (debounced: DebouncedRun) => ReturnType<MemoryStorage['debounce']['enqueue']>,
+): MemoryStorage {
+  return { ...storage, debounce: { enqueue: (debounced) => enqueue(debounced) } }
+}
+
+async function newest({ cluster }: MemoryStorage, lead: Lead): Promise<Lead> {
+  return (await cluster.getLead(lead.name)) ?? lead
+}
+
+interface Refused {
+  readonly answers: readonly FiringAnswer[]
+  readonly runs: readonly (readonly NewRun[])[]
+}
+
+/** What was refused to who has the lead is done all the same, without what would stop a second run beside the guard. */
+async function anyway(
+  storage: MemoryStorage,
+  lead: Lead,
+  { answers, runs }: Refused,
+): Promise<readonly FiringAnswer[]> {
+  const { workerId, epoch } = await newest(storage, lead)
+  if (workerId !== lead.workerId || epoch !== lead.epoch) return answers
+  const made: FiringAnswer[] = []
+  for (const [index, answer] of answers.entries()) {
+    const more = answer.kept ? [] : (runs[index] ?? [])
+    await storage.enqueue(more.map((run) => ({ ...run, idempotencyKey: null })))
+    made.push(answer.kept ? answer : { kept: true, created: more.map(({ id }) => id) })
+  }
+  return made
+}
