@@ -208,7 +208,7 @@ describe('14.3: who reads goes on without a gap', () => {
         await processes.ready(victim)
         await expectNoGap(ada, run, frames)
         await expectKept(ada, run, WORDS)
-        await expect.poll(() => shown(n), victim).toBe(answerIn(frames))
+        await expect.poll(() => shown(n), { message: victim }).toBe(answerIn(frames))
         await button(page, 'Stop').waitFor({ state: 'detached' })
       }
       await page.reload()

@@ -5,12 +5,14 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { startOwnPostgres } from '../../../test/postgres'
+import { createDatabase, startOwnPostgres } from '../../../test/postgres'
 import { SCALE } from '../../../test/scale'
 import { removeExpired } from '../src/worker/housekeeping'
 import { type Env, readApiConfig, readWorkerConfig } from '../src/config'
 import type { Piece } from '../src/contract'
+import { createServices } from '../src/api/app'
 import { openDatabase } from '../src/database/open'
+import { createLog } from '../src/log'
 import { interpolate, readCompose } from '../src/local/compose'
 import { placeAll } from '../src/local/places'
 import { type Answered, answerIn, Browser, deployed, ENV, type Frame, isPiece } from './deployment'
@@ -127,11 +129,11 @@ describe('the Dockerfile', () => {
 const IN_A_COPY_OF_THE_SYSTEM = [
   'layers=$(mktemp -d)',
   'mount -t tmpfs tmpfs "$layers"',
-  'mkdir "$layers/changed" "$layers/own" "$layers/root"',
-  'mount -t overlay overlay -o "lowerdir=/,upperdir=$layers/changed,workdir=$layers/own" "$layers/root"',
-  'mount --rbind /dev "$layers/root/dev"',
-  'mount --rbind /proc "$layers/root/proc"',
-  'exec chroot "$layers/root" sh -euc "$1"',
+  'mkdir "$layers/changed" "$layers/own" "$layers/copy"',
+  'mount -t overlay overlay -o "lowerdir=/,upperdir=$layers/changed,workdir=$layers/own" "$layers/copy"',
+  'mount --rbind /dev "$layers/copy/dev"',
+  'mount --rbind /proc "$layers/copy/proc"',
+  'exec chroot "$layers/copy" sh -euc "$1"',
 ].join(' && ')
 
 function inACopyOfTheSystem(script: string): readonly [string, readonly string[]] {
@@ -153,6 +155,26 @@ async function copy(given: readonly string[], to: string): Promise<void> {
     await cp(from, destination, { recursive: true, filter: isWanted })
   }
 }
+
+it('an instance that starts has all tables from one migration, which one process makes at a time', async () => {
+  const database = await createDatabase()
+  onTestFinished(() => database.drop())
+  const config = readApiConfig({ ...ENV, DATABASE_URL: database.url })
+  const opened = await Promise.all(Array.from({ length: 4 }, () => openDatabase(config)))
+  onTestFinished(async () => {
+    for (const one of opened) await one.close()
+  })
+  const tables = async () => (await opened[0]?.db.introspection.getTables())?.map(({ name }) => name).sort()
+  const before = await tables()
+  expect(before).toContain('rate_limits')
+  for (const one of opened)
+    await createServices(
+      one,
+      config,
+      createLog('test', () => {}),
+    ).limits.signIn('127.0.0.1')
+  expect(await tables()).toEqual(before)
+})
 
 describe('an instance that goes', () => {
   it('ends its streams so that they go on elsewhere, and gives back what it was at', async () => {

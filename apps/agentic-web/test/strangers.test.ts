@@ -63,7 +63,7 @@ async function listeningApi() {
     dialect: new PostgresDialect({ pool: database.pool }),
     log: ({ query }) => void statements.push(query.sql),
   })
-  const app = createApp(await createServices({ ...database, db }, config, () => {}))
+  const app = createApp(createServices({ ...database, db }, config, () => {}))
   const ask = async (browser: Browser, path: string, init: RequestInit = {}) => {
     const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ')
     statements.length = 0

@@ -24,7 +24,7 @@ import { traceRequests } from './trace-requests'
 const MOST_BODY_BYTES = 512 * 1024
 
 /** What a process of the api is made of. */
-export async function createServices(database: Database, config: ApiConfig, log: Log): Promise<Services> {
+export function createServices(database: Database, config: ApiConfig, log: Log): Services {
   const { durably, db } = database
   const cookies = createCookies(config)
   const identity = new Identity(db, cookies)
@@ -38,7 +38,7 @@ export async function createServices(database: Database, config: ApiConfig, log:
       return user === null ? null : { actor: user.id, tenant: user.id, allow: ['read', 'cancel', 'retry'] }
     },
   })
-  const limits = await createLimits(database, config)
+  const limits = createLimits(database, config)
   const { signIn, openai } = config
   const providers = {
     'sign-in': signIn === null ? null : createProvider(signIn, config),

@@ -14,14 +14,12 @@ export interface Limits {
 const MINUTE_S = 60
 const SIGN_INS_PER_MINUTE = 30
 
-export async function createLimits(
+export function createLimits(
   { pool }: Pick<Database, 'pool'>,
   { runsPerMinute }: Pick<ApiConfig, 'runsPerMinute'>,
-): Promise<Limits> {
-  const [runs, signIns] = await Promise.all([
-    openLimiter(pool, { keyPrefix: 'runs', points: runsPerMinute }),
-    openLimiter(pool, { keyPrefix: 'sign-ins', points: SIGN_INS_PER_MINUTE }),
-  ])
+): Limits {
+  const runs = createLimiter(pool, { keyPrefix: 'runs', points: runsPerMinute })
+  const signIns = createLimiter(pool, { keyPrefix: 'sign-ins', points: SIGN_INS_PER_MINUTE })
   return { run: (userId) => take(runs, userId), signIn: (address) => take(signIns, address) }
 }
 
@@ -30,20 +28,9 @@ interface Limit {
   readonly points: number
 }
 
-function openLimiter(storeClient: Database['pool'], limit: Limit): Promise<RateLimiterPostgres> {
-  return new Promise((resolve, reject) => {
-    const options = {
-      ...limit,
-      storeClient,
-      duration: MINUTE_S,
-      tableName: 'rate_limits',
-      clearExpiredByTimeout: false,
-    }
-    const limiter: RateLimiterPostgres = new RateLimiterPostgres(options, (error) => {
-      if (error === undefined || error === null) resolve(limiter)
-      else reject(error)
-    })
-  })
+function createLimiter(storeClient: Database['pool'], limit: Limit): RateLimiterPostgres {
+  const table = { tableName: 'rate_limits', tableCreated: true, clearExpiredByTimeout: false }
+  return new RateLimiterPostgres({ ...limit, ...table, storeClient, duration: MINUTE_S })
 }
 
 async function take(limiter: RateLimiterPostgres, key: string): Promise<void> {

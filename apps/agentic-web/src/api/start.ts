@@ -21,7 +21,7 @@ export async function startApi(config: ApiConfig, log: Log): Promise<RunningApi>
   const database = await openDatabase(config)
   if (telemetry !== null) database.durably.use(telemetry.plugin)
   logRuns(database.durably, log)
-  const services = await createServices(database, config, log)
+  const services = createServices(database, config, log)
   const inHand = new InHand()
   const fetch = inHand.track(createApp(services).fetch)
   const server = serve({ fetch, port: config.port, hostname: config.host })

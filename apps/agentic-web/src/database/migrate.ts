@@ -109,6 +109,14 @@ const MIGRATIONS: readonly string[] = [
     seen_at timestamptz not null default now()
   );
   `,
+  // As rate-limiter-flexible wants it, which would create it without a lock: of two that do so at once one fails. Older processes did.
+  `
+  create table if not exists rate_limits (
+    key varchar(255) primary key,
+    points integer not null default 0,
+    expire bigint
+  );
+  `,
 ]
 
 /** Of all processes that start at once one does it. */

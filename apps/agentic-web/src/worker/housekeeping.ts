@@ -68,5 +68,5 @@ export async function removeExpired(opened: Opened, { sessionDays }: Pick<Worker
   await sql`delete from staged_files where created_at < now() - interval '1 day'`.execute(db)
   await sql`delete from logins where expires_at < now()`.execute(db)
   await sql`delete from oauth_state where expires_at < now()`.execute(db)
-  await sql`delete from rate_limits where expire < extract(epoch from now()) * 1000`.execute(db).catch(() => {})
+  await sql`delete from rate_limits where expire < extract(epoch from now()) * 1000`.execute(db)
 }
