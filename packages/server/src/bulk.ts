@@ -88,27 +88,23 @@ export function bulkJob(durably: Durably): JobDefinition<typeof BULK_JOB, z.inpu
     const own = await durably.getRun(ctx.runId)
     if (own === null) throw NotFoundError.run(ctx.runId)
     const runs = runsOf(durably, { actor, tenant: isForEverybody ? null : own.tenant })
-    const before = earlier(filter.createdBefore, own.createdAt)
-    const wanted = { ...filter, createdBefore: before }
-    return inBatches(ctx, { expected, next: (from) => batch(runs, { action, wanted, from }) })
+    // Nothing that came after the request, and so not this run itself either: in a list it is what comes behind this run.
+    const start = { createdAt: own.createdAt, id: own.id }
+    return inBatches(ctx, { expected, start, next: (from) => batch(runs, { action, filter, from }) })
   })
-}
-
-/** Nothing that came after the request, and so not this run itself either. */
-function earlier(asked: string | undefined, now: string): string {
-  return asked !== undefined && Date.parse(asked) < Date.parse(now) ? asked : now
 }
 
 interface Batches {
   readonly expected: number
-  next(from: RunCursor | null): Promise<Batch>
+  readonly start: RunCursor
+  next(from: RunCursor): Promise<Batch>
 }
 
-async function inBatches(ctx: JobContext, { expected, next }: Batches): Promise<BulkResult> {
+async function inBatches(ctx: JobContext, { expected, start, next }: Batches): Promise<BulkResult> {
   let [done, skipped] = [0, 0]
-  let from: RunCursor | null = null
+  let from = start
   for (let n = 1; ; n++) {
-    const place: RunCursor | null = from
+    const place = from
     const { last, ...tally }: Batch = await ctx.run(`batch ${n}`, () => next(place))
     done += tally.done
     skipped += tally.skipped
@@ -120,13 +116,12 @@ async function inBatches(ctx: JobContext, { expected, next }: Batches): Promise<
 
 interface BatchParams {
   readonly action: z.output<typeof bulkBodySchema>['action']
-  readonly wanted: RunFilter
-  readonly from: RunCursor | null
+  readonly filter: RunFilter
+  readonly from: RunCursor
 }
 
-async function batch(runs: ScopedDurably, { action, wanted, from }: BatchParams): Promise<Batch> {
-  const place = from === null ? {} : { cursor: from }
-  const page = await runs.getRuns({ ...wanted, ...place, limit: BATCH })
+async function batch(runs: ScopedDurably, { action, filter, from }: BatchParams): Promise<Batch> {
+  const page = await runs.getRuns({ ...filter, cursor: from, limit: BATCH })
   let done = 0
   for (const { id } of page) if (await isDone(runs, action, id)) done += 1
   const last = page.length < BATCH ? undefined : page.at(-1)

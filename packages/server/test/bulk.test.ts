@@ -1,3 +1,4 @@
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Granted } from '../src'
@@ -53,6 +54,18 @@ describe('a bulk action', () => {
     expect((await durably.getSteps(json.id)).map(({ name }) => name)).toEqual(['batch 1', 'batch 2', 'batch 3'])
     for (const [spared] of [other, blue, late])
       expect(await durably.getRun(spared?.id ?? '')).toMatchObject({ status: 'pending' })
+  })
+
+  it('is about what was there before it, also within one millisecond', async () => {
+    const now = Date.now()
+    const { durably, many, ask } = openForBulk({ storage: createMemoryStorage({ now: () => now }) })
+    const [before] = await many(1, 'acme')
+    const { json } = await ask('ann', '/bulk', { action: 'cancel', filter: {} })
+    const [after] = await many(1, 'acme')
+    await durably.runUntilIdle()
+    expect(new Set([json, before, after].map(({ createdAt }) => createdAt)).size).toBe(1)
+    expect((await durably.getRun(json.id))?.output).toEqual({ done: 1, skipped: 0 })
+    expect(await durably.getRun(after?.id ?? '')).toMatchObject({ status: 'pending' })
   })
 
   it('retries and deletes, and skips what is in no state for it', async () => {
