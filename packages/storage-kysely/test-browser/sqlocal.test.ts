@@ -166,6 +166,43 @@ describe('a page that is put to sleep while it opens its database', () => {
   })
 })
 
+/** Puts the page to sleep in the moment in which the worker is about to be asked for the nth time; resolves then. */
+function asleepAtQuestion(nth: number, { onTestFinished }: TestContext): Promise<void> {
+  const { locks } = navigator
+  const request = locks.request.bind(locks) as (...given: unknown[]) => Promise<unknown>
+  let questions = 0
+  onTestFinished(() => void Reflect.deleteProperty(locks, 'request'))
+  return new Promise((resolve) => {
+    const value = (name: string, ...rest: unknown[]) => {
+      const answer = request(name, ...rest)
+      if (name.startsWith('_sqlocal_mutation_') && ++questions === nth) {
+        document.dispatchEvent(new Event('freeze'))
+        resolve()
+      }
+      return answer
+    }
+    Object.defineProperty(locks, 'request', { configurable: true, value })
+  })
+}
+
+async function questionsOnTheirWay() {
+  const { held = [], pending = [] } = await navigator.locks.query()
+  return [...held, ...pending].filter(({ name }) => name?.startsWith('_sqlocal_mutation_'))
+}
+
+describe('a page that is put to sleep at a question to its worker', () => {
+  it.for([1, 2, 3, 4])('goes on when it is awake: question %s', async (nth, test) => {
+    const { newFile, open } = newFolder(test)
+    const { storage } = open(newFile())
+    const asleep = asleepAtQuestion(nth, test)
+    const enqueued = storage.migrate().then(() => storage.enqueue([newRun()]))
+    await asleep
+    await expect.poll(questionsOnTheirWay).toEqual([])
+    document.dispatchEvent(new Event('resume'))
+    expect(await enqueued).toHaveLength(1)
+  })
+})
+
 it.concurrent('opens the file again when its worker has died', async (test) => {
   const { newFile, open } = newFolder(test)
   const { dialect, storage } = open(newFile())

@@ -25,13 +25,25 @@ export class CutOffBySleep extends StorageError {
 
 /** A client that can be left without asking its worker, which may not answer. */
 class OwnClient extends SQLocalKysely {
+  readonly #end = new EndOnce()
+  #isLeft = false
+
+  constructor(config: ClientConfig) {
+    super(config)
+    const ask = this.createQuery
+    // What was on its way to the worker when it was left is told the cause, when there is one, and not that SQLocal has ended.
+    this.createQuery = (message) =>
+      ask(message).catch((error: unknown) => (this.#isLeft ? this.#end.reached : Promise.reject(error)))
+  }
+
   /** What it was asked for, and what it will be, rejects. */
   abandon(cause: Error): void {
+    this.#end.reach(cause)
     const asked = [...this.queriesInProgress.values()]
     this.queriesInProgress.clear()
     this.createQuery = () => Promise.reject(cause)
     for (const [, reject] of asked) reject(cause)
-    this.#end()
+    this.#endWorker()
   }
 
   /**
@@ -41,10 +53,11 @@ class OwnClient extends SQLocalKysely {
   leave(): void {
     const goodbye = { type: 'destroy', queryKey: crypto.randomUUID(), skipOptimize: true } as const
     if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.postMessage(goodbye)
-    this.#end()
+    this.#endWorker()
   }
 
-  #end(): void {
+  #endWorker(): void {
+    this.#isLeft = true
     if (typeof Worker !== 'undefined' && this.processor instanceof Worker) this.processor.terminate()
     this.reinitChannel.close()
     this.isDestroyed = true
