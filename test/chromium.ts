@@ -15,19 +15,22 @@ const QUIET = [
 /** The quick lane takes the one that costs least, the full lane the one that people have. */
 const findCheapest = () => (SCALE === 'quick' ? findHeadlessShell() : null)
 
+/** Most pages are gone before the optimised code of SQLite, which takes a second to make, has paid for itself. */
+const FLAGS = SCALE === 'quick' ? [...QUIET, '--js-flags=--liftoff-only'] : QUIET
+
 /**
  * How every test starts its browser; says how to get one where there is none. `isWhole`: without its user interface it
  * neither hides nor freezes a page.
  */
 export function chromiumOptions({ isWhole = false } = {}): LaunchOptions {
   const executablePath = (isWhole ? null : findCheapest()) ?? requireBrowser()
-  return { executablePath, headless: true, args: QUIET }
+  return { executablePath, headless: true, args: FLAGS }
 }
 
 /** The same for configurations, which are read before it is known whether a browser is needed at all. */
 export function chromiumOptionsIfAny(): LaunchOptions {
   const executablePath = findCheapest() ?? findBrowser()
-  return { ...(executablePath !== null && { executablePath }), headless: true, args: QUIET }
+  return { ...(executablePath !== null && { executablePath }), headless: true, args: FLAGS }
 }
 
 /** As the global set-up of a project: one clear message instead of a failure in each file. */

@@ -11,7 +11,8 @@ import { promisify } from 'node:util'
  */
 export async function setup(): Promise<void> {
   if (process.env['DURABLY_PACE'] !== undefined) return
-  process.env['TMPDIR'] = newFolder(inMemory() ?? tmpdir())
+  makeFolder()
+  process.env['TMPDIR'] = FOLDER
   process.env['DURABLY_PACE'] = (await measurePace()).toFixed(2)
 }
 
@@ -31,15 +32,18 @@ function inMemory(): string | null {
 
 const PREFIX = 'durably-tests-'
 
+const PARENT = inMemory() ?? tmpdir()
+
+/** Where the tests of this run of vitest put their files, for configurations too, which are read before there is one. */
+export const FOLDER = join(PARENT, `${PREFIX}${process.pid}`)
+
 /** Removed at the end, with what killed browsers and processes left in it; after a run that was killed, by the next. */
-function newFolder(parent: string): string {
-  for (const name of readdirSync(parent)) {
-    if (name.startsWith(PREFIX) && !isAlive(Number(name.slice(PREFIX.length)))) remove(join(parent, name))
+function makeFolder(): void {
+  for (const name of readdirSync(PARENT)) {
+    if (name.startsWith(PREFIX) && !isAlive(Number(name.slice(PREFIX.length)))) remove(join(PARENT, name))
   }
-  const folder = join(parent, `${PREFIX}${process.pid}`)
-  mkdirSync(folder, { recursive: true })
-  process.once('exit', () => remove(folder))
-  return folder
+  mkdirSync(FOLDER, { recursive: true })
+  process.once('exit', () => remove(FOLDER))
 }
 
 function isAlive(pid: number): boolean {

@@ -1,3 +1,3 @@
-import { testProject } from '../../vitest.preset.ts'
+import { sharingProject } from '../../vitest.preset.ts'
 
-export default testProject('agentic-web', ['{src,test,web}/**/*.test.ts'])
+export default sharingProject('agentic-web', ['{src,test,web}/**/*.test.ts'])

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
-import { MACHINE_SETUP, testProject } from '../../vitest.preset.ts'
+import { MACHINE_SETUP, sharingProject } from '../../vitest.preset.ts'
 
-const project = testProject('dashboard', ['src/**/*.test.ts', 'ui/**/*.test.ts', 'test/**/*.test.ts'])
+const project = sharingProject('dashboard', ['src/**/*.test.ts', 'ui/**/*.test.ts', 'test/**/*.test.ts'])
 const BUILT_PAGE = fileURLToPath(new URL('test/built-page.ts', import.meta.url))
 
 export default { ...project, test: { ...project.test, globalSetup: [MACHINE_SETUP, BUILT_PAGE] } }

@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { playwright } from '@vitest/browser-playwright'
 import sqlocal from 'sqlocal/vite'
 import { defineProject } from 'vitest/config'
 import { chromiumOptionsIfAny } from '../../test/chromium.ts'
+import { FOLDER } from '../../test/machine-setup.ts'
 import { reportSuite, type SuiteReport } from '../../test/report.ts'
 import { scaled } from '../../test/scale.ts'
 import { MACHINE_SETUP, PATIENCE } from '../../vitest.preset.ts'
@@ -14,16 +16,19 @@ export default defineProject({
   test: {
     ...PATIENCE,
     // Their statements are those of the other databases on SQLite, which the quick lane tries with all cases.
-    provide: { everyNthCase: scaled({ quick: 6, full: 1 }) },
+    provide: { everyNthCase: scaled({ quick: 12, full: 1 }) },
     name: 'storage-kysely-browser',
     include: ['test-browser/**/*.test.ts'],
     globalSetup: [MACHINE_SETUP, '../../test/chromium.ts'],
     maxConcurrency: 8,
+    // Pages of one profile have one storage.
+    fileParallelism: false,
     browser: {
       enabled: true,
       headless: true,
       screenshotFailures: false,
-      provider: playwright({ launchOptions: chromiumOptionsIfAny() }),
+      // A profile: what is stored without one is in another process, and each read of a page a message to it.
+      provider: playwright({ launchOptions: chromiumOptionsIfAny(), persistentContext: join(FOLDER, 'profile') }),
       commands: { reportSuite: (_context, report: SuiteReport) => reportSuite(report) },
       instances: [{ browser: 'chromium' }],
     },

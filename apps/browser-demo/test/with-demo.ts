@@ -1,6 +1,7 @@
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright'
-import { afterAll, expect, inject } from 'vitest'
+import { expect, inject } from 'vitest'
 import { chromiumOptions } from '../../../test/chromium'
+import { afterEachFile } from '../../../test/leftovers'
 import { PATIENCE_MS } from '../../../test/pace'
 import { openTab } from './demo-page'
 import type { ContextOptions } from './profile'
@@ -15,7 +16,11 @@ export interface OpenDemo {
 /** One for all tests of a file. */
 let browser: Promise<Browser> | null = null
 
-afterAll(async () => (await browser)?.close())
+afterEachFile(async () => {
+  const used = browser
+  browser = null
+  await (await used)?.close()
+})
 
 /** Runs `use` with the built demo in storage of its own, and demands that the console stays empty. */
 export async function withDemo(use: (demo: OpenDemo) => Promise<void>, options: ContextOptions = {}): Promise<void> {

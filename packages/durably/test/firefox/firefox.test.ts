@@ -31,7 +31,7 @@ const cases = casesFor([
 
 /** A test for some of them, so that each has its time; in the quick lane there are few. */
 function partsOf(names: readonly string[]) {
-  const wanted = names.filter((_, index) => index % scaled({ quick: 40, full: 1 }) === 0)
+  const wanted = names.filter((_, index) => index % scaled({ quick: 80, full: 1 }) === 0)
   const parts: [string, readonly string[]][] = []
   for (let first = 0; first < wanted.length; first += CASES_IN_A_PART) {
     parts.push([`from case ${first + 1} on`, wanted.slice(first, first + CASES_IN_A_PART)])
@@ -99,7 +99,7 @@ describeWithFirefox('durably in Firefox', () => {
   })
 
   it('opens its file at each load of the page, and runs a job', async () => {
-    const loads = scaled({ quick: 4, full: 65 })
+    const loads = scaled({ quick: 2, full: 65 })
     const tab = await newTab()
     let slowestMs = 0
     for (let load = 0; load < loads; load++) {
@@ -114,7 +114,7 @@ describeWithFirefox('durably in Firefox', () => {
   })
 
   it('counts no crash of pages that somebody leaves in the middle of a step', async () => {
-    const navigations = scaled({ quick: 3, full: 30 })
+    const navigations = scaled({ quick: 2, full: 30 })
     const file = 'reloads.sqlite3'
     const tab = await newTab(file)
     await tab.evaluate(() => window.inFirefox.trigger({ steps: 1, ms: 3_600_000 }))
