@@ -67,7 +67,8 @@ export class ConfigError extends Error {
 /** The secret that docker-compose.yml falls back to, so that the first start needs none. Everybody knows it. */
 const KNOWN_TO_EVERYBODY = 'for-development-only'
 
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]', '0.0.0.0'])
+/** As `URL` writes them: every way to write an address has become one. */
+const LOOPBACK = /^(127\.[\d.]+|0\.0\.0\.0|\[::1?\]|\[::ffff:7f[\da-f:]+\]|(.+\.)?localhost)\.?$/
 
 const list = z.string().transform((text) =>
   text
@@ -200,7 +201,7 @@ function commonOf(values: Values<z.ZodObject<typeof commonShape>>, troubles: str
 function troublesOfProd(values: Values<typeof apiSchema>, { protocol, hostname }: URL): string[] {
   const troubles: string[] = []
   if (protocol !== 'https:') troubles.push('PUBLIC_URL must be https in prod')
-  if (LOOPBACK.has(hostname)) troubles.push('PUBLIC_URL must not be a loopback address in prod')
+  if (LOOPBACK.test(hostname)) troubles.push('PUBLIC_URL must not be a loopback address in prod')
   if (values.DEMO_USERS) troubles.push('DEMO_USERS must be off in prod')
   if (values.LINK_SECRET.includes(KNOWN_TO_EVERYBODY)) {
     troubles.push('LINK_SECRET is the one for development, which everybody knows')

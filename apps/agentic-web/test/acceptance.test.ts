@@ -158,7 +158,8 @@ describe('14.2: a worker that dies or is restarted', () => {
     const frames = await ada.ended(run)
     expect(piecesIn(frames).filter(isPiece('tool-interrupted'))).toHaveLength(1)
     expect(piecesIn(frames).filter(isPiece('tool-result'))).toMatchObject([{ result: { status: 200 } }])
-    expect(mailbox.got).toHaveLength(2)
+    // Who knows such keys does it once all the same.
+    expect(mailbox.got).toEqual([`${run}/1.1`, `${run}/1.1`])
   })
 })
 

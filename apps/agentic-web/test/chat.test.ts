@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Answered, answerIn, Browser, deploy, type Deployment, isPiece, piecesIn } from './deployment'
+import { type Answered, answerIn, Browser, deploy, type Deployment, type Frame, isPiece, piecesIn } from './deployment'
 
 let deployment: Deployment & { end(): Promise<void> }
 let urls: readonly string[]
@@ -25,6 +25,26 @@ it('answers, and keeps what was said', async () => {
     ['user', 'Hello there'],
     ['assistant', answerIn(frames)],
   ])
+})
+
+it('names a session after its first message, unless it has a name', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const { session_id } = (await ada.post('/api/sessions', { title: 'Mine' })).body
+  await ada.ended(await ada.say(session_id, 'Hello there'))
+  expect((await ada.get(`/api/sessions/${session_id}`)).body.title).toBe('Mine')
+})
+
+it('by the old contract, two first messages at once begin one session', async () => {
+  const ada = await new Browser(...urls).be('ada')
+  const init = { method: 'POST', body: '{"message":"hello"}', headers: { 'content-type': 'application/json' } }
+  const lastOf = async (frames: AsyncIterable<Frame>) => {
+    let last: Frame | null = null
+    for await (const frame of frames) last = frame
+    return last
+  }
+  const ends = await Promise.all([1, 2, 3].map(() => lastOf(ada.frames('/api/chat/of-several-tabs', init))))
+  for (const end of ends) expect(end).toMatchObject({ event: 'done', data: { status: 'completed' } })
+  expect((await ada.get('/api/sessions/of-several-tabs')).body.runs).toHaveLength(3)
 })
 
 it('tells who looks at lists how each run ends, at an instance that does nothing else', async () => {

@@ -18,7 +18,7 @@ export interface Asked {
   cut(): void
   /** The stream ends, before the model has finished. */
   end(): void
-  refuse(status: number, headers?: Record<string, string>): void
+  refuse(status: number, headers?: Record<string, string>, why?: string): void
 }
 
 /** A server that speaks the streaming protocol of OpenAI's chat completions. `answer` is called for each request. */
@@ -71,9 +71,9 @@ function talk(response: ServerResponse, body: Answered, authorization: string | 
       begin()
       response.end()
     },
-    refuse(status, headers = {}) {
+    refuse(status, headers = {}, why = 'no') {
       response.writeHead(status, { 'content-type': 'application/json', ...headers })
-      response.end(JSON.stringify({ error: { message: 'no' } }))
+      response.end(JSON.stringify({ error: { message: why } }))
     },
   }
 }

@@ -107,6 +107,13 @@ describe('a model over HTTP', () => {
     expect(error).toMatchObject({ retryAfterMs: 7000, message: expect.stringContaining('429') })
   })
 
+  it('that says in its complaint what it was sent tells nobody the key', async () => {
+    const { answer } = await ask((each) => each.refuse(401, {}, `Incorrect key: ${each.authorization}`))
+    const error = await answer.catch((reason: Error) => reason)
+    expect(String(error)).toContain('Incorrect key: Bearer …')
+    expect(JSON.stringify([String(error), Object(error).stack])).not.toContain('sk-1')
+  })
+
   it.each([400, 401, 403, 404])('is not asked again after %d', async (status) => {
     const { answer } = await ask((each) => each.refuse(status))
     await expect(answer).rejects.toBeInstanceOf(PermanentError)

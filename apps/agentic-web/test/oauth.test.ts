@@ -514,6 +514,12 @@ describe('in prod', () => {
     'https://localhost',
     'https://[::1]',
     'https://127.0.0.1:8443',
+    'https://127.1.2.3',
+    'https://2130706433',
+    'https://localhost.',
+    'https://chat.localhost',
+    'https://[::ffff:127.0.0.1]',
+    'https://[::]',
     'http://chat.example.com',
   ])('the browser cannot be sent back to %s', (publicUrl) => {
     expect(() => readApiConfig({ ...PROD, PUBLIC_URL: publicUrl })).toThrow('PUBLIC_URL')

@@ -263,11 +263,13 @@ describe('what is kept', () => {
     await database.db.updateTable('sessions').set({ updated_at: long }).where('session_id', '=', old).execute()
     const waiting = await ada.newSession()
     await ada.until(await ada.say(waiting, 'note: ask me'), isSuspended)
+    // What came last has ended, and what was before it still waits.
+    await ada.post(`/api/runs/${await ada.say(waiting, 'never mind')}/cancel`)
     await database.db.updateTable('sessions').set({ updated_at: long }).where('session_id', '=', waiting).execute()
     await removeExpired(database, { sessionDays: 30 })
     expect((await ada.get('/api/sessions')).body.sessions).toMatchObject([
       { session_id: young, state: 'completed' },
-      { session_id: waiting, state: 'waiting' },
+      { session_id: waiting, state: 'cancelled' },
     ])
     expect(await database.durably.getRuns({ labels: { session: old } })).toEqual([])
     expect((await ada.get(`/api/sessions/${old}/files`)).status).toBe(404)
@@ -285,6 +287,12 @@ describe('what is kept', () => {
     const run = await ada.say(session, 'write 5000 words')
     await ada.until(run, isPiece('text'))
     expect((await ada.send('DELETE', `/api/sessions/${session}`)).status).toBe(204)
+    // A message that comes in the same moment is taken along, or finds no session.
+    for (let round = 0; round < 10; round++) {
+      const session_id = await ada.newSession()
+      const say = () => ada.post('/api/runs', { session_id, message: 'note: and this?' })
+      await Promise.all([say(), say(), ada.send('DELETE', `/api/sessions/${session_id}`), say()])
+    }
     expect((await ada.get('/api/sessions')).body.sessions).toEqual([])
     const database = await openDatabase(readApiConfig(deployment.env))
     onTestFinished(() => database.close())

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 import type { Tables } from '../database/tables'
 import { troubleWithFile, troubleWithPath } from '../files/session-file'
@@ -10,8 +11,11 @@ interface Owner {
 
 /** Files as one call sees them: what it writes is held back until `stage`. */
 export interface FilesOfCall extends SessionFiles {
-  /** Puts what was written where `keepStaged` finds it. A call that starts again begins with nothing of this. */
-  stage(callKey: string): Promise<void>
+  /**
+   * Puts what was written where `keepStaged` finds it, and says where: no other start of the call, on a worker that has lost
+   * its run perhaps, writes there. `null` when nothing was written.
+   */
+  stage(callKey: string): Promise<string | null>
 }
 
 export function openFiles(db: Kysely<Tables>, owner: Owner): FilesOfCall {
@@ -63,23 +67,31 @@ async function stage(
   db: Kysely<Tables>,
   owner: Owner & { readonly call_key: string },
   written: ReadonlyMap<string, Buffer | null>,
-): Promise<void> {
-  const { call_key, session_id, user_id } = owner
-  await db.deleteFrom('staged_files').where('call_key', '=', call_key).where('user_id', '=', user_id).execute()
-  if (written.size === 0) return
+): Promise<string | null> {
+  if (written.size === 0) return null
+  const { session_id, user_id } = owner
+  const call_key = `${owner.call_key}/${randomUUID()}`
   const rows = [...written].map(([path, content]) => ({ call_key, session_id, user_id, path, content }))
   await db.insertInto('staged_files').values(rows).execute()
+  return call_key
+}
+
+interface Staged {
+  readonly callKey: string
+  /** Where the start of the call put them whose result is kept. */
+  readonly staged: string | undefined
 }
 
 /** Makes what a call has staged the files of the session, in the transaction that keeps the result of the call. */
-export async function keepStaged(trx: Transaction<Tables>, owner: Owner, callKey: string): Promise<void> {
-  const staged = await trx
+export async function keepStaged(trx: Transaction<Tables>, owner: Owner, { callKey, staged }: Staged): Promise<void> {
+  const found = await trx
     .deleteFrom('staged_files')
-    .where('call_key', '=', callKey)
+    .where('call_key', 'like', `${callKey}/%`)
     .where('user_id', '=', owner.user_id)
-    .returning(['path', 'content'])
+    .returning(['call_key', 'path', 'content'])
     .execute()
-  for (const { path, content } of staged) {
+  for (const { call_key, path, content } of found) {
+    if (call_key !== staged) continue
     if (content === null) await removeFile(trx, owner, path)
     else await writeFile(trx, owner, { path, content })
   }

@@ -9,6 +9,8 @@ import { keepStaged, openFiles } from './session-files'
 interface Outcome {
   readonly result: unknown
   readonly isError: boolean
+  /** Where the files are that the call has written; they are kept with its result. */
+  readonly staged?: string
 }
 
 interface Call {
@@ -22,15 +24,13 @@ const LONGEST_RESULT = 200_000
 /** Has a person agree where that is needed, calls the tool, and keeps what came of it. */
 export async function carryOut(run: AgentRun, { call, position }: Call): Promise<void> {
   const { input } = run
-  const done = await decideAndCall(run, call)
+  const { staged, ...done } = await decideAndCall(run, call)
   await keep(run, {
     what: `call ${call.call}`,
     position,
     content: { role: 'tool', call: call.call, tool: call.tool, ...done },
-    along: async (trx) => {
-      // What a call has written whose outcome was lost, or that failed, is not kept.
-      if (!done.isError) await keepStaged(trx, input, callKeyOf(run, call))
-    },
+    // What a call has written whose outcome was lost, or that failed, is not kept.
+    along: (trx) => keepStaged(trx, input, { callKey: callKeyOf(run, call), staged }),
   })
 }
 
@@ -70,29 +70,29 @@ async function callOnce(run: AgentRun, { tool, call, given, tries }: OneCall): P
   const { success, data, error } = tool.input.safeParse(given)
   if (!success) return failed(`These arguments make no sense: ${error.message}`)
   return run.ctx.run(stepNames.tool(call.call, tries), { once: tool.sideEffects }, async (step) =>
-    execute(run, { tool, input: data, callKey: callKeyOf(run, call) }, step),
+    execute(run, { tool, input: data, idempotencyKey: callKeyOf(run, call) }, step),
   )
 }
 
 interface Execution {
   readonly tool: AnyTool
   readonly input: unknown
-  readonly callKey: string
+  readonly idempotencyKey: string
 }
 
 /** What a tool throws is for the model to read; that the run has to end here is not. */
-async function execute({ db, ctx, input: run }: AgentRun, { tool, input, callKey }: Execution, step: StepTools) {
+async function execute(
+  { db, ctx, input: run }: AgentRun,
+  { tool, input, idempotencyKey }: Execution,
+  step: StepTools,
+): Promise<Outcome> {
   const files = openFiles(db, run)
   const signal = AbortSignal.any([step.signal, AbortSignal.timeout(CALL_MS)])
   const context = { runId: ctx.runId, sessionId: run.session_id, userId: run.user_id }
   try {
-    const given = await tool.execute(input as never, {
-      ...{ ...context, signal, files },
-      idempotencyKey: step.idempotencyKey,
-    })
-    const result = toJson(given)
-    await files.stage(callKey)
-    return { result, isError: false }
+    const result = toJson(await tool.execute(input as never, { ...context, signal, files, idempotencyKey }))
+    const staged = await files.stage(idempotencyKey)
+    return { result, isError: false, ...(staged !== null && { staged }) }
   } catch (error) {
     if (step.signal.aborted) throw error
     return failed(signal.aborted ? `It took longer than ${CALL_MS / 1000} s.` : String(Object(error).message ?? error))
@@ -105,7 +105,7 @@ function toJson(value: unknown): unknown {
   throw new Error(`The result has ${text.length} characters, and may have ${LONGEST_RESULT}.`)
 }
 
-/** The same whatever the model calls it. */
+/** The same whatever the model calls it, and however often the call is started. */
 function callKeyOf({ ctx }: AgentRun, { call }: ToolCall): string {
   return `${ctx.runId}/${call}`
 }

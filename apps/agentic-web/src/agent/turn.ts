@@ -60,14 +60,18 @@ function answered({ text, reasoning }: Answer) {
 }
 
 /** The ids of calls are our own: those of models are used twice, or left out. */
-function callsOf({ calls }: Answer, { turn, tools }: { readonly turn: number; readonly tools: readonly AnyTool[] }) {
+export function callsOf(
+  { calls }: Answer,
+  { turn, tools }: { readonly turn: number; readonly tools: readonly AnyTool[] },
+) {
   return calls.map(({ tool: name, arguments: given }, index): ToolCall => {
     const tool = tools.find((each) => each.name === name)
     return {
       call: `${turn}.${index + 1}`,
       tool: name,
       arguments: given ?? {},
-      needsApproval: tool !== undefined && needsApproval(tool, given),
+      // Another worker may have the tool, and be the one that calls it.
+      needsApproval: tool === undefined || needsApproval(tool, given),
     }
   })
 }

@@ -1,10 +1,10 @@
 import { Hono } from 'hono'
 import { chatBodySchema } from '../contract'
 import { readBody } from './body'
-import { followRun, startRun } from './runs'
+import { followRun, NEW_TITLE, startRun } from './runs'
 import type { AppEnv, Services } from './services'
 import { createSession, requireSession } from './sessions'
-import { notFound, RequestError } from './problem'
+import { RequestError } from './problem'
 
 const SESSION_ID = /^[\w-]{1,64}$/
 
@@ -15,11 +15,9 @@ export function chatRoutes(services: Services): Hono<AppEnv> {
     const { message } = await readBody(context, chatBodySchema)
     await requireSession(services, context, sessionId).catch(async (error) => {
       if (!(error instanceof RequestError) || !SESSION_ID.test(sessionId)) throw error
-      const userId = context.var.user.id
+      await createSession(services, { userId: context.var.user.id, title: NEW_TITLE, sessionId })
       // Where it is somebody else's, it is as if there were none, and none can be made.
-      await createSession(services, { userId, title: 'New chat', sessionId }).catch(() => {
-        throw notFound('session')
-      })
+      await requireSession(services, context, sessionId)
     })
     const run_id = await startRun(services, context, { session_id: sessionId, message })
     const events = await followRun(services, context, run_id)

@@ -49,6 +49,9 @@ interface NewRun {
 
 const LONGEST_TITLE = 60
 
+/** Of a session that nobody has given one: it takes its first message. */
+export const NEW_TITLE = 'New chat'
+
 /** The run and the message are there together or not at all. */
 export async function startRun(services: Services, context: AppContext, wanted: NewRun): Promise<string> {
   const { durably, agent, limits } = services
@@ -61,7 +64,7 @@ export async function startRun(services: Services, context: AppContext, wanted: 
       .set({ updated_at: sql`now()` })
       .where('session_id', '=', session_id)
       .where('user_id', '=', user_id)
-      .returning(['last_run_id', sql<string>`nextval('message_places')`.as('place')])
+      .returning(['last_run_id', 'title', sql<string>`nextval('message_places')`.as('place')])
       .executeTakeFirst()
     if (session === undefined) throw notFound('session')
     const input = { session_id, user_id, message, place: session.place }
@@ -75,7 +78,8 @@ export async function startRun(services: Services, context: AppContext, wanted: 
     })
     if (run.deduplicated) return requireSame(run, message)
     await keepMessage(trx, { of: input, runId: run.id, position: 0, content: { role: 'user', text: message } })
-    const title = session.last_run_id === null ? { title: message.slice(0, LONGEST_TITLE) } : {}
+    const isUntitled = session.last_run_id === null && session.title === NEW_TITLE
+    const title = isUntitled ? { title: message.slice(0, LONGEST_TITLE) } : {}
     await trx
       .updateTable('sessions')
       .set({ last_run_id: run.id, ...title })

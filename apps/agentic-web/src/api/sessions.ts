@@ -16,11 +16,10 @@ import { stateOf, viewRun } from '../run-view'
 import { removeSession, runsOf } from '../sessions/remove-session'
 import { readBody, readQuery } from './body'
 import { invalid, notFound, RequestError } from './problem'
+import { NEW_TITLE } from './runs'
 import type { AppContext, AppEnv, Services } from './services'
 import { z } from 'zod'
 import { type Selectable, sql } from 'kysely'
-
-const NEW_TITLE = 'New chat'
 
 export function sessionRoutes(services: Services): Hono<AppEnv> {
   return new Hono<AppEnv>()
@@ -46,13 +45,15 @@ interface NewSession {
   readonly sessionId?: string
 }
 
+/** `null` when there is one of that id, whosever it is. */
 export async function createSession({ db }: Services, { userId, title, sessionId = randomUUID() }: NewSession) {
   const row = await db
     .insertInto('sessions')
     .values({ session_id: sessionId, user_id: userId, title })
+    .onConflict((conflict) => conflict.column('session_id').doNothing())
     .returningAll()
-    .executeTakeFirstOrThrow()
-  return toSession(row, null)
+    .executeTakeFirst()
+  return row === undefined ? null : toSession(row, null)
 }
 
 type SessionRow = Pick<Selectable<Tables['sessions']>, 'session_id' | 'title' | 'created_at' | 'updated_at'>

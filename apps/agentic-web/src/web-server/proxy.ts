@@ -28,10 +28,10 @@ interface Exchange {
 /** Gives false where nothing was sent, so that another instance can be asked. */
 function handOver(url: string, { request, response, body }: Exchange): Promise<boolean> {
   return new Promise((resolve) => {
-    const { method } = request
-    const target = new URL(request.url ?? '/', url)
+    const { method, url: path } = request
     let isConnected = false
-    const asked = ask(target, { method, headers: headersFor(request, body), agent: false })
+    // As it came: resolved against the instance, a path may lead to another server.
+    const asked = ask(url, { method, path, headers: headersFor(request, body), agent: false })
     // A browser that goes away takes its request along; a stream that is never read would go on for ever.
     response.once('close', () => asked.destroy())
     asked.once('socket', (socket) => socket.once('connect', () => (isConnected = true)))

@@ -1,11 +1,10 @@
-import { ENDED_STATUSES } from '@coji/durably'
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'
 import type { WorkerConfig } from '../config'
 import type { Database } from '../database/open'
 import type { Tables } from '../database/tables'
 import type { Log } from '../log'
-import { removeForgotten, removeSession } from '../sessions/remove-session'
+import { isUnused, removeExpiredSession, removeForgotten } from '../sessions/remove-session'
 import type { AnyTool } from '../tools/tool'
 
 const EVERY_MS = 60_000
@@ -50,20 +49,16 @@ async function tellTools(db: Kysely<Tables>, tools: readonly AnyTool[]): Promise
 
 const MOST_AT_ONCE = 100
 
-/** Sessions that nobody has used for so long go, with all that belongs to them; one in which something waits is in use. */
+/** Sessions that nobody has used for so long go, with all that belongs to them. */
 export async function removeExpired(opened: Opened, { sessionDays }: Pick<WorkerConfig, 'sessionDays'>): Promise<void> {
   const { db } = opened
   const expired = await db
     .selectFrom('sessions')
-    .leftJoin('durably_runs as run', (join) =>
-      join.onRef('run.id', '=', 'sessions.last_run_id').onRef('run.tenant', '=', 'sessions.user_id'),
-    )
-    .where('sessions.updated_at', '<', sql<Date>`now() - make_interval(days => ${sessionDays})`)
-    .where(({ eb, or }) => or([eb('run.status', 'is', null), eb('run.status', 'in', ENDED_STATUSES)]))
+    .where(isUnused(sessionDays))
     .select(['session_id as sessionId', 'user_id as userId'])
     .limit(MOST_AT_ONCE)
     .execute()
-  for (const session of expired) await removeSession(opened, session)
+  for (const session of expired) await removeExpiredSession(opened, session, sessionDays)
   await removeForgotten(opened)
   await sql`delete from staged_files where created_at < now() - interval '1 day'`.execute(db)
   await sql`delete from logins where expires_at < now()`.execute(db)

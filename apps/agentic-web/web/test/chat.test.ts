@@ -16,7 +16,7 @@ const EVIL = [
 ]
 const words = (count: number) => Array.from({ length: count }, (_, index) => `word-${index + 1}`).join(' ')
 
-describe.each(['runs', 'chat'])('the page, sending by the contract of %s', (contract) => {
+describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s', (contract) => {
   const start = `/?contract=${contract}`
 
   it('sends, shows what streams in, folds the calls of tools, and lists the chat', () =>

@@ -27,7 +27,10 @@ export function createOpenAiModel({ modelHosts }: Pick<Config, 'modelHosts'>) {
       fetch: (input, init) => fetch(input, { ...init, redirect: 'error' }),
       ...(apiKey !== null && { apiKey }),
     })
-    return { answer: (question) => answerWith(provider(model), question) }
+    const answer = (question: Question) => answerWith(provider(model), question)
+    return {
+      answer: (question) => answer(question).catch((error: unknown) => Promise.reject(withoutKey(error, apiKey))),
+    }
   }
 }
 
@@ -89,6 +92,14 @@ async function hear(said: Said, part: TextStreamPart<ToolSet>, { tell }: Questio
       return
     default:
   }
+}
+
+/** A server may say in its complaint what it was sent, and what it says is stored with the run. */
+function withoutKey(error: unknown, apiKey: string | null): unknown {
+  if (!(error instanceof Error) || apiKey === null || apiKey === '') return error
+  error.message = error.message.replaceAll(apiKey, '…')
+  error.stack = String(error.stack).replaceAll(apiKey, '…')
+  return error
 }
 
 const CANNOT_GET_BETTER = new Set([400, 401, 403, 404, 405, 410, 413, 422])
