@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readApiConfig, readWorkerConfig } from '../src/config'
 import { type Database, openDatabase } from '../src/database/open'
 import { rotateSecrets } from '../src/keys/rotate'
+import { placeOfKey } from '../src/settings/settings'
 import { accessToken } from '../src/oauth/connection'
 import { createProvider } from '../src/oauth/provider'
 import { returnPathOf } from '../src/oauth/return-path'
@@ -415,8 +416,15 @@ describe('a connected account', () => {
     expect(() => database.vault.open(`${id}.${text.slice(0, -17)}`, place('demo-ada'))).toThrow()
   })
 
-  it('is sealed anew while it is used, and needs the old key no more', async () => {
-    await connect()
+  it('is sealed anew while it is used, as keys of models are, and needs the old key no more', async () => {
+    const ada = await connect()
+    const settings = {
+      provider: 'openai-compatible',
+      base_url: 'https://api.openai.com/v1',
+      model: 'm',
+      reasoning: 'low',
+    }
+    expect((await ada.send('PUT', '/api/settings', { ...settings, api_key: 'sk-of-ada' })).status).toBe(200)
     const keys = `new:${'n'.repeat(32)},${deployment.env['SECRET_KEYS']}`
     const rotating = await openDatabase(readApiConfig({ ...deployment.env, SECRET_KEYS: keys }))
     await outdated()
@@ -429,7 +437,10 @@ describe('a connected account', () => {
     await rotating.close()
     const after = await openDatabase(readApiConfig({ ...deployment.env, SECRET_KEYS: `new:${'n'.repeat(32)}` }))
     expect(await accessToken(after, asked)).toEqual(expect.any(String))
+    const { api_key } = await after.db.selectFrom('settings').select('api_key').executeTakeFirstOrThrow()
+    expect(after.vault.open(api_key ?? '', placeOfKey('demo-ada'))).toBe('sk-of-ada')
     await after.close()
+    await database.db.deleteFrom('settings').execute()
     await database.db.deleteFrom('auth').execute()
   })
 })

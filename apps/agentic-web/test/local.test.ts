@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { expect, it, onTestFinished } from 'vitest'
+import { createDatabase } from '../../../test/postgres'
+import { SCALE } from '../../../test/scale'
+import { buildPrograms } from '../build.mjs'
+import { freePort } from '../src/local/free-port'
+import { buildPage } from '../web/test/built-page'
+import { answerIn, Browser } from './deployment'
+
+const APP = fileURLToPath(new URL('..', import.meta.url))
+
+/** What `npm run agentic` builds, beside the packages of the workspace, of which one is the database for development. */
+async function build(): Promise<string> {
+  const folder = join(APP, 'node_modules/.cache', `agentic-web-${process.pid}`)
+  await mkdir(folder, { recursive: true })
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const dist = join(folder, 'dist')
+  await Promise.all([
+    buildPrograms(dist),
+    buildPage(join(dist, 'web')),
+    cp(join(APP, 'docker-compose.yml'), join(folder, 'docker-compose.yml')),
+  ])
+  return folder
+}
+
+async function given(): Promise<Record<string, string>> {
+  const database = await createDatabase()
+  onTestFinished(() => database.drop())
+  return { DATABASE_URL: database.url }
+}
+
+const DATABASES: Readonly<Record<string, () => Promise<Record<string, string>>>> = {
+  'a database that is given': given,
+  // It makes a user of the system where it is started by root.
+  ...(SCALE === 'full' && { 'a Postgres of its own': async () => ({}) }),
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+it.each(Object.entries(DATABASES))(
+  'everything starts without Docker on %s, answers, and ends with Ctrl-C',
+  async (_, database) => {
+    const [folder, port, env] = await Promise.all([build(), freePort(), database()])
+    const { PATH = '' } = process.env
+    const program = spawn(process.execPath, [join(folder, 'dist/agentic.js'), '--port', String(port)], {
+      env: { PATH, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    onTestFinished(() => void program.kill('SIGKILL'))
+    const lines: string[] = []
+    createInterface({ input: program.stdout }).on('line', (line) => lines.push(line))
+    await expect.poll(() => lines.join('\n')).toContain('Ctrl-C ends all of it')
+    const pids = lines.flatMap((line) => /is process (\d+)/.exec(line)?.[1] ?? []).map(Number)
+    expect(pids).toHaveLength(5)
+
+    const url = `http://localhost:${port}`
+    expect(await (await fetch(url)).text()).toContain('<script')
+    const ada = new Browser(url)
+    ada.origin = url
+    await ada.be('ada')
+    const run = await ada.say(await ada.newSession(), 'Hello there')
+    expect(answerIn(await ada.ended(run))).toContain('You said: **Hello there**')
+
+    program.kill('SIGINT')
+    expect(await once(program, 'exit')).toEqual([0, null])
+    expect(pids.filter(isAlive)).toEqual([])
+  },
+)
