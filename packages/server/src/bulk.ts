@@ -12,6 +12,7 @@ import {
 } from '@coji/durably-core'
 import { z } from 'zod'
 import { runsOf } from './access'
+import { mostCounted } from './list'
 import { HttpProblem } from './problem'
 import type { Call } from './route'
 import { bulkBodySchema } from './wire'
@@ -29,7 +30,6 @@ type BulkCall = Call<unknown, z.output<typeof bulkBodySchema>>
 
 /** Few enough for a batch to be over soon, so that a crash repeats little. */
 const BATCH = 100
-const MOST_COUNTED = 10_000
 
 const payloadSchema = bulkBodySchema.extend({
   actor: z.string().nullable(),
@@ -50,9 +50,11 @@ interface Batch extends BulkResult {
 }
 
 /** `POST /bulk/preview` */
-export async function previewBulk({ access, body }: BulkCall) {
-  const count = await countOf(access.runs, ownFilter(access, body.filter))
-  return { count: Math.min(count, MOST_COUNTED), isMore: count >= MOST_COUNTED }
+export async function previewBulk(call: BulkCall) {
+  const filter = filterOf(call)
+  const most = mostCounted(filter)
+  const count = await countOf(call.access.runs, filter)
+  return { count: Math.min(count, most), isMore: count >= most }
 }
 
 /** `POST /bulk`: a run that does it batch by batch, and tells how far it is. */
@@ -61,20 +63,23 @@ export async function startBulk(call: BulkCall): Promise<Run> {
   const { actor, tenant, actions, runs } = access
   if (!actions.includes(body.action))
     throw new HttpProblem('FORBIDDEN', `You may not do this: it needs "${body.action}".`)
-  const filter = ownFilter(access, body.filter)
+  const filter = filterOf(call)
   const expected = await countOf(runs, filter)
   const payload = { action: body.action, filter, actor, isForEverybody: tenant === null, expected }
   const { deduplicated: _, ...run } = await runs.trigger(BULK_JOB, payload)
   return run
 }
 
-function ownFilter({ tenant }: BulkCall['access'], filter: BulkCall['body']['filter']) {
+function filterOf({ access: { tenant }, body: { filter }, server }: BulkCall) {
+  if (!server.settings.bulk) throw new HttpProblem('NOT_SERVED', 'Bulk actions are not served here.')
+  const own = [filter.jobName ?? []].flat().find(isOwnJob)
+  if (own !== undefined) throw new HttpProblem('FORBIDDEN', `Runs of "${own}" are for the server alone.`)
   if (tenant === null || filter.tenant === undefined || filter.tenant === tenant) return filter
   throw new HttpProblem('FORBIDDEN', 'These are runs of somebody else.')
 }
 
 async function countOf(runs: Pick<ScopedDurably, 'counts'>, filter: RunFilter): Promise<number> {
-  const { waitsForRetry: _, parked: __, ...byStatus } = await runs.counts({ ...filter, upTo: MOST_COUNTED })
+  const { waitsForRetry: _, parked: __, ...byStatus } = await runs.counts({ ...filter, upTo: mostCounted(filter) })
   return Object.values(byStatus).reduce((sum, count) => sum + count, 0)
 }
 
@@ -123,14 +128,15 @@ interface BatchParams {
 async function batch(runs: ScopedDurably, { action, filter, from }: BatchParams): Promise<Batch> {
   const page = await runs.getRuns({ ...filter, cursor: from, limit: BATCH })
   let done = 0
-  for (const { id } of page) if (await isDone(runs, action, id)) done += 1
+  for (const run of page) if (await isDone(runs, action, run)) done += 1
   const last = page.length < BATCH ? undefined : page.at(-1)
   const next = last === undefined ? null : { createdAt: last.createdAt, id: last.id }
   return { done, skipped: page.length - done, last: next }
 }
 
-/** The guard of each command sees the run as it is now. */
-async function isDone(runs: ScopedDurably, action: BatchParams['action'], id: string): Promise<boolean> {
+/** The guard of each command sees the run as it is now. A bulk action of somebody else acts in their name. */
+async function isDone(runs: ScopedDurably, action: BatchParams['action'], { id, jobName }: Run): Promise<boolean> {
+  if (isOwnJob(jobName)) return false
   try {
     if (action === 'cancel') await runs.cancel(id)
     else if (action === 'retry') await runs.retry(id)

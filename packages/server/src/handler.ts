@@ -30,7 +30,8 @@ export type DurablyHandler = (request: Request) => Promise<Response>
  */
 export function createDurablyHandler(durably: Durably, options: HandlerOptions): DurablyHandler {
   const server = createServer(durably, toSettings(options))
-  if (!durably.jobs().some(({ name }) => name === BULK_JOB)) durably.register({ bulk: bulkJob(durably) })
+  if (server.settings.bulk && !durably.jobs().some(({ name }) => name === BULK_JOB))
+    durably.register({ bulk: bulkJob(durably) })
   return async (request) => {
     try {
       return await respond(server, request)

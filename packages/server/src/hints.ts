@@ -17,7 +17,7 @@ const RELOAD = 'event: reload\ndata: {}\n\n'
 export async function hint({ access, server, request }: Call): Promise<Response> {
   const source = new HintSource(server.hints, {
     tenant: access.tenant,
-    check: () => admit(server, { request, action: 'read' }),
+    check: async () => (await admit(server, { request, action: 'read' })).tenant === access.tenant,
   })
   return server.streams.open(source)
 }
@@ -74,7 +74,8 @@ export class Hints {
 
 interface HintSourceOptions {
   readonly tenant: string | null
-  readonly check: () => Promise<unknown>
+  /** Whether who reads may still, and the runs of the same tenant. */
+  readonly check: () => Promise<boolean>
 }
 
 /** One reader: what it has not read yet. */
@@ -131,7 +132,6 @@ export class HintSource implements Source {
   }
 
   async isAllowed(): Promise<boolean> {
-    await this.#options.check()
-    return true
+    return this.#options.check()
   }
 }

@@ -1,4 +1,5 @@
 import { ConflictError, isEnded, type Run } from '@coji/durably-core'
+import type { StepRecord } from '@coji/durably-core/storage'
 import { HttpProblem } from './problem'
 import type { Call } from './route'
 import { readLink, type SignedSignal } from './signed'
@@ -15,11 +16,14 @@ export async function showLink(call: LinkCall): Promise<Response> {
 export async function followLink(call: LinkCall): Promise<Response> {
   const found = await linkOf(call)
   if (found instanceof Response) return found
-  const { runId, signalName, payload, id } = found.signed
+  const { runId, signalName, payload, step = signalName } = found.signed
   try {
-    const { deduplicated } = await call.server.durably.signal(runId, signalName, payload, { dedupeKey: `link:${id}` })
+    const { deduplicated } = await call.server.durably.signal(runId, signalName, payload, {
+      // Of the wait, not of the link: after a yes the no is not kept for the next wait.
+      dedupeKey: `link:${step}`,
+    })
     return deduplicated
-      ? page(409, 'This was done before', 'A link counts once.')
+      ? page(409, 'This was done before', 'Somebody has answered, with this link or another one.')
       : page(200, 'Done', 'You may close this page.')
   } catch (error) {
     if (error instanceof ConflictError) return endedPage()
@@ -40,7 +44,19 @@ async function linkOf({ server, query }: LinkCall): Promise<Link | Response> {
   if (signed.expires < Date.now()) return page(410, 'This link has expired', 'Ask for a new one.')
   const run = await server.durably.getRun(signed.runId)
   if (run === null) return page(404, 'This is gone', 'What the link was for was removed.')
-  return isEnded(run.status) ? endedPage() : { signed, run }
+  if (isEnded(run.status)) return endedPage()
+  const state = waitIn(await server.durably.storage.getSteps(run.id), signed)
+  if (state === 'over') return endedPage()
+  return state === 'open' ? { signed, run } : page(409, 'Nothing waits for this yet', 'Try again a little later.')
+}
+
+/** A link of no wait in particular may come early, as signals may, and is for the first wait alone. */
+function waitIn(steps: readonly StepRecord[], { signalName, step }: SignedSignal): 'open' | 'over' | 'to come' {
+  const waits = steps.filter(({ kind, name, waitName }) => kind === 'signal' && (waitName ?? name) === signalName)
+  const open = new Set(waits.filter(({ status }) => status === 'waiting').map(({ name }) => name))
+  if (step === undefined) return waits.every(({ name }) => open.has(name)) ? 'open' : 'over'
+  if (open.has(step)) return open.size === 1 ? 'open' : 'to come'
+  return waits.some(({ name }) => name === step) ? 'over' : 'to come'
 }
 
 function endedPage(): Response {

@@ -16,7 +16,7 @@ export interface Asked {
 
 /** Who asks, and what they may do. */
 export interface Granted {
-  /** Who it is, for logs and for `/me`. */
+  /** Who it is, for `/me`, bulk actions, and the audit of what they do. */
   readonly actor?: string | undefined
   /** Whose runs they see; runs of others are as if they were not there. `null`: everybody's. */
   readonly tenant: string | null
@@ -63,6 +63,11 @@ export interface HandlerOptions {
   readonly inbox?: ServedInbox | undefined
   /** What `createCluster()` made: served are its workers and who leads, to those who see the runs of all tenants. */
   readonly cluster?: ServedCluster | undefined
+  /**
+   * Whether runs can be changed by filter. Default `true`. Such a change asks `authorize` nothing about single runs: `false` where
+   * it allows less for some of the runs of a tenant.
+   */
+  readonly bulk?: boolean | undefined
   /** Bytes of a body. Default 2 MiB. */
   readonly maxBodyBytes?: number | undefined
   /** So many runs, events or log lines in one answer. Default 200. */
@@ -83,6 +88,7 @@ const OPTIONS: OptionNames<HandlerOptions> = {
   schedules: true,
   inbox: true,
   cluster: true,
+  bulk: true,
   maxBodyBytes: true,
   maxPageSize: true,
   keepAliveInterval: true,
@@ -99,6 +105,7 @@ export interface Settings {
   readonly schedules: ServedSchedules | null
   readonly inbox: ServedInbox | null
   readonly cluster: ServedCluster | null
+  readonly bulk: boolean
   readonly maxBodyBytes: number
   readonly maxPageSize: number
   readonly keepAliveMs: number
@@ -111,6 +118,8 @@ export function toSettings(options: HandlerOptions): Settings {
   refuseUnknownOptions('createDurablyHandler()', options, OPTIONS)
   const { basePath = '', redact = null, origins = [], linkSecret = null } = options
   if (linkSecret !== null) requireSecret(linkSecret)
+  const { bulk = true } = options
+  if (typeof bulk !== 'boolean') throw new InvalidOptionError(`bulk must be true or false, not ${String(bulk)}.`)
   if (basePath !== '' && !/^\/.*[^/]$/.test(basePath)) {
     throw new InvalidOptionError(`basePath begins with a slash and ends without one, unlike "${basePath}".`)
   }
@@ -123,6 +132,7 @@ export function toSettings(options: HandlerOptions): Settings {
     schedules: options.schedules ?? null,
     inbox: options.inbox ?? null,
     cluster: options.cluster ?? null,
+    bulk,
     maxBodyBytes: positive('maxBodyBytes', options.maxBodyBytes, 2 * 1024 * 1024),
     maxPageSize: positive('maxPageSize', options.maxPageSize, 200),
     keepAliveMs: positive('keepAliveInterval', options.keepAliveInterval, 15_000),

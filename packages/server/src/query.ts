@@ -6,6 +6,7 @@ type Given = string | readonly string[] | Readonly<Record<string, string>>
 export function readQuery(search: URLSearchParams): Readonly<Record<string, Given>> {
   const query = new Map<string, Given>()
   for (const [key, value] of search) {
+    if (/(^|\[)__proto__(\]|$)/.test(key)) throw new HttpProblem('INVALID_REQUEST', 'Nothing may be named __proto__.')
     const [, name, property] = /^([^[\]]+)\[(.+)\]$/.exec(key) ?? []
     if (name === undefined || property === undefined) query.set(key, withAnother(query.get(key), value, key))
     else query.set(name, withProperty(query.get(name), [property, value], name))

@@ -285,8 +285,9 @@ const me = route({
   output: wire.meSchema,
   async answer({ access, server }) {
     const { actor, tenant, actions } = access
-    const { schedules, inbox } = server.settings
-    const served = { schedules: schedules !== null, inbox: inbox !== null, workers: mayShowWorkers(access, server) }
+    const { schedules, inbox, bulk } = server.settings
+    const workers = mayShowWorkers(access, server)
+    const served = { schedules: schedules !== null, inbox: inbox !== null, workers, bulk }
     return { actor, tenant, actions, history: server.durably.health().history, ...served }
   },
 })

@@ -6,9 +6,11 @@ export interface SignedSignal {
   readonly runId: string
   readonly signalName: string
   readonly payload: unknown
+  /** The name of the wait it answers. Without one it is for the first wait that takes the signal. */
+  readonly step?: string | undefined
   /** Milliseconds since 1970. */
   readonly expires: number
-  /** Makes it one link, which counts once. */
+  /** Makes it one link. */
   readonly id: string
 }
 
@@ -16,6 +18,11 @@ export interface SignedSignal {
 export interface SignLinkOptions {
   /** What the signal brings. */
   readonly payload?: unknown
+  /**
+   * The name of the `ctx.waitFor()` that it answers, and no other one. Needed where several waits of a run take the same signal: by
+   * itself a link is for the first of them.
+   */
+  readonly step?: string | undefined
   /** Until when it may be followed: a `Date`, or milliseconds from now. */
   readonly expires: Date | number
   /** The `linkSecret` of the handler. */
@@ -32,7 +39,7 @@ const LONGEST_PAYLOAD = 2000
  * being known.
  */
 export async function signLink(run: Pick<Run, 'id'>, signalName: string, options: SignLinkOptions): Promise<string> {
-  const { payload, secret, url } = options
+  const { payload, step, secret, url } = options
   requireSecret(secret)
   const value = encodeValue(payload, `The payload of a link for "${signalName}"`)
   if ((value?.length ?? 0) > LONGEST_PAYLOAD) {
@@ -41,7 +48,7 @@ export async function signLink(run: Pick<Run, 'id'>, signalName: string, options
     )
   }
   const signed: SignedSignal = {
-    ...{ runId: run.id, signalName, payload: value === null ? undefined : JSON.parse(value) },
+    ...{ runId: run.id, signalName, step, payload: value === null ? undefined : JSON.parse(value) },
     ...{ expires: instantOf(options.expires), id: crypto.randomUUID() },
   }
   const text = toBase64Url(new TextEncoder().encode(JSON.stringify(signed)))

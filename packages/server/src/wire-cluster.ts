@@ -1,7 +1,7 @@
 /** What goes over the wire of schedules, messages and workers. */
 import type { LeadRecord, WorkerRecord } from '@coji/durably-core/storage'
 import { z } from 'zod'
-import { count, flag, instant, oneOrMany, text, value, wholeNumber } from './wire-parts'
+import { count, flag, instant, labelFilter, oneOrMany, text, value, wholeNumber } from './wire-parts'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
 
@@ -94,7 +94,7 @@ export const tenantQuerySchema = z.strictObject({ tenant })
 export const scheduleListQuerySchema = z.strictObject({
   jobName: text.optional(),
   /** `labels[team]=red` */
-  labels: z.record(text, z.string().max(512)).optional(),
+  labels: labelFilter.optional(),
   paused: flag.optional(),
   ended: flag.optional(),
   tenant,

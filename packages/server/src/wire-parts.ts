@@ -5,8 +5,11 @@ export const count = z.int().nonnegative()
 /** Whatever a job takes or gives. What was `undefined` is left out. */
 export const value = z.unknown().optional()
 
+/** Each is a part of a statement, and statements have an end. */
+const MOST_LISTED = 100
+
 /** In an address: one, or the same name again for each. */
-export const oneOrMany = <T extends z.ZodType>(one: T) => z.union([one, z.array(one)])
+export const oneOrMany = <T extends z.ZodType>(one: T, most = MOST_LISTED) => z.union([one, z.array(one).max(most)])
 export const flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 export const wholeNumber = z
   .string()
@@ -14,3 +17,8 @@ export const wholeNumber = z
   .transform(Number)
 
 export const text = z.string().min(1).max(512)
+
+export const labelFilter = z
+  .record(text, z.string().max(512))
+  .refine((labels) => Object.keys(labels).length <= MOST_LISTED, { message: `at most ${MOST_LISTED} labels` })
+  .meta({ maxProperties: MOST_LISTED })

@@ -17,7 +17,7 @@ import type {
   TriggerOptions,
 } from '@coji/durably-core'
 import { z } from 'zod'
-import { count, flag, instant, oneOrMany, text, value, wholeNumber } from './wire-parts'
+import { count, flag, instant, labelFilter, oneOrMany, text, value, wholeNumber } from './wire-parts'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
 
@@ -146,7 +146,7 @@ export const jobListSchema = z.strictObject({
   ),
 })
 
-/** How many runs there are of each status; of the pending ones, how many wait for a retry or are parked. */
+/** How many runs there are of each status; of the pending ones, how many wait for a retry or are parked. `upTo`: counted no further. */
 export const countsSchema = z
   .strictObject({
     ...(Object.fromEntries(RUN_STATUSES.map((status) => [status, count])) as Record<
@@ -155,6 +155,7 @@ export const countsSchema = z
     >),
     waitsForRetry: count,
     parked: count,
+    upTo: count,
   })
   .meta({ id: 'Counts' })
 
@@ -210,6 +211,8 @@ export const meSchema = z
     schedules: z.boolean(),
     inbox: z.boolean(),
     workers: z.boolean(),
+    /** Whether runs can be changed by filter. */
+    bulk: z.boolean(),
   })
   .meta({ id: 'Me' })
 
@@ -249,11 +252,11 @@ export const problemSchema = z
 export const openApiSchema = z.looseObject({ openapi: z.string() })
 
 const filterShape = {
-  status: oneOrMany(z.enum(RUN_STATUSES)).optional(),
+  status: oneOrMany(z.enum(RUN_STATUSES), RUN_STATUSES.length).optional(),
   jobName: oneOrMany(text).optional(),
   tenant: z.string().max(512).optional(),
   /** `labels[team]=red` */
-  labels: z.record(text, z.string().max(512)).optional(),
+  labels: labelFilter.optional(),
   createdFrom: z.string().max(64).optional(),
   createdBefore: z.string().max(64).optional(),
   /** Shorter ones would be of almost all runs. */

@@ -56,6 +56,7 @@ describe('who asks', () => {
       schedules: true,
       inbox: true,
       workers: false,
+      bulk: true,
     })
     expect((await ask('GET /me', as('cat'))).json).toMatchObject({ actions: ['read', 'cancel'] })
     expect((await ask('GET /me', as('ops'))).json).toMatchObject({ tenant: null })

@@ -55,7 +55,12 @@ export function openApi({ storage = createMemoryStorage(), history = true, ...op
     ...{ schedules: createScheduler(durably), inbox: createInbox(durably) },
   }
   const handler = createDurablyHandler(durably, { ...access, ...served, ...options })
-  return { durably, handler, ...served, ask: (line, asked) => ask(handler, line, asked) }
+  return {
+    durably,
+    handler,
+    ...served,
+    ask: (line, asked) => ask({ handler, basePath: options.basePath }, line, asked),
+  }
 }
 
 export const ORIGIN = 'http://app.test'
@@ -70,7 +75,12 @@ export function toRequest(line: string, { body, headers = {} }: Asked = {}): Req
   })
 }
 
-async function ask(handler: DurablyHandler, line: string, asked?: Asked): Promise<Answered> {
+interface Mounted {
+  readonly handler: DurablyHandler
+  readonly basePath: string | undefined
+}
+
+async function ask({ handler, basePath }: Mounted, line: string, asked?: Asked): Promise<Answered> {
   const response = await handler(toRequest(line, asked))
   const { status, headers } = response
   // Hints have no end.
@@ -79,7 +89,7 @@ async function ask(handler: DurablyHandler, line: string, asked?: Asked): Promis
   const text = isEndless ? '' : await response.text()
   const isJson = headers.get('content-type')?.includes('json') === true
   const json: unknown = isJson && text !== '' ? JSON.parse(text) : text
-  expectDescribed(line, { status, headers, json })
+  expectDescribed(line, { status, headers, json }, basePath)
   return { status, headers, json }
 }
 
@@ -87,18 +97,39 @@ const ajv = new Ajv2020({ strict: false, validateFormats: false })
 ajv.addSchema({ ...DOCUMENT, $id: 'api' })
 const validators = new Map<string, ValidateFunction>()
 
+type Paths = Readonly<Record<string, Record<string, { responses: Record<string, { content?: object }> }>>>
+const PATHS = DOCUMENT['paths'] as Paths
+
+function describedPath(address: string, basePath: string): string {
+  const { pathname } = new URL(`${ORIGIN}${address}`)
+  const path = pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : ''
+  return Object.hasOwn(PATHS, path) ? path : path.replace(/^(\/runs\/)[^/]+/, '$1{id}')
+}
+
+/** What is not described is not served. */
+function expectRefused(line: string, { status, json }: Answered, isPath: boolean): void {
+  const isOptions = line.startsWith('OPTIONS ') && isPath
+  expect(status, line).toBe(isOptions ? 204 : isPath ? 405 : 404)
+  if (!isOptions && !line.startsWith('HEAD '))
+    expect(json.code, line).toBe(isPath ? 'METHOD_NOT_ALLOWED' : 'NO_SUCH_ROUTE')
+}
+
 /** What the document says of an operation holds for what was answered. */
-export function expectDescribed(line: string, { status, headers, json }: Answered): void {
-  const [method = '', address = ''] = line.split(' ')
-  const path = address.replace(/\?.*/, '').replace(/^(\/runs\/)[^/]+/, '$1{id}')
-  const paths = DOCUMENT['paths'] as Record<string, Record<string, { responses: Record<string, { content?: object }> }>>
-  const operation = paths[path]?.[method.toLowerCase()]
-  const key = operation?.responses[status] === undefined ? 'default' : String(status)
+export function expectDescribed(line: string, answered: Answered, basePath = ''): void {
+  const [name = '', address = ''] = line.split(' ')
+  const path = describedPath(address, basePath)
+  const method = name === 'HEAD' ? 'GET' : name
+  const operation = Object.hasOwn(PATHS, path) ? PATHS[path]?.[method.toLowerCase()] : undefined
+  if (operation === undefined) {
+    expectRefused(line, answered, Object.hasOwn(PATHS, path))
+    return
+  }
+  const { status, headers, json } = answered
+  const key = operation.responses[status] === undefined ? 'default' : String(status)
   const type = headers.get('content-type')?.split(';')[0]
-  if (operation === undefined) return
   const types = Object.keys(operation.responses[key]?.content ?? {})
   expect(type === undefined ? types.length === 0 : types.includes(type), `${line}: ${status} ${type}`).toBe(true)
-  if (type?.includes('json') !== true) return
+  if (type?.includes('json') !== true || name === 'HEAD') return
   const pointer = [path, method.toLowerCase(), 'responses', key, 'content', type, 'schema']
   const ref = `api#/paths/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
   const validate = validators.get(ref) ?? ajv.compile({ $ref: ref })

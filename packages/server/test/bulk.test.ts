@@ -21,7 +21,7 @@ function openForBulk(options: ApiOptions = {}) {
     Promise.all(Array.from({ length: count }, () => durably.trigger('job', 1, { tenant, labels, delay: 3_600_000 })))
   const ask = (user: string, path: string, body: unknown) =>
     api.ask(`POST ${path}`, { body, headers: { authorization: user } })
-  return { ...api, many, ask }
+  return { ...api, api, many, ask }
 }
 
 const cancelRed = { action: 'cancel', filter: { labels: { team: 'red' } } }
@@ -100,6 +100,48 @@ describe('a bulk action', () => {
     await durably.cancel(id)
     expect((await ask('eve', `/runs/${id}/retry`, undefined)).status).toBe(403)
     expect((await ask('ann', `/runs/${id}/fork`, { payload })).status).toBe(403)
+  })
+
+  it('leaves bulk actions of others alone, which would act in their name', async () => {
+    const { durably, ask } = openForBulk()
+    const { id } = (await ask('ops', '/bulk', { action: 'delete', filter: { tenant: 'acme' } })).json
+    await durably.cancel(id)
+    const filter = { status: 'cancelled' }
+    for (const action of ['retry', 'delete', 'cancel']) {
+      const { json } = await ask('ops', '/bulk', { action, filter })
+      await durably.runUntilIdle()
+      expect((await durably.getRun(json.id))?.output, action).toEqual({ done: 0, skipped: 1 })
+      expect(await durably.getRun(id), action).toMatchObject({ status: 'cancelled' })
+      const named = { action, filter: { jobName: ['job', 'durably:bulk'] } }
+      expect((await ask('ops', '/bulk', named)).status).toBe(403)
+      expect((await ask('ops', '/bulk/preview', named)).status).toBe(403)
+    }
+  })
+
+  it('is not served where the application says so', async () => {
+    const { durably, ask, api } = openForBulk({ bulk: false })
+    expect((await ask('ann', '/bulk', cancelRed)).status).toBe(501)
+    expect((await ask('ann', '/bulk/preview', cancelRed)).status).toBe(501)
+    expect(durably.jobs().map(({ name }) => name)).not.toContain('durably:bulk')
+    const me = { headers: { authorization: 'ann' } }
+    expect((await api.ask('GET /me', me)).json).toMatchObject({ bulk: false })
+    // @ts-expect-error: what is no boolean
+    expect(() => openForBulk({ bulk: 'no' })).toThrow('bulk must be true or false')
+  })
+
+  it('counts as far as lists are counted', async () => {
+    const { durably, many, ask } = openForBulk()
+    const asked: unknown[] = []
+    const { counts } = durably.storage
+    durably.storage.counts = (query) => {
+      asked.push(query.upTo)
+      return counts(query)
+    }
+    await many(1001, 'acme', { team: 'red' })
+    expect((await ask('ann', '/bulk/preview', cancelRed)).json).toEqual({ count: 1000, isMore: true })
+    await ask('ann', '/bulk', cancelRed)
+    expect((await ask('ann', '/bulk/preview', { action: 'cancel', filter: {} })).json.isMore).toBe(false)
+    expect(asked).toEqual([1000, 1000, 10_000])
   })
 
   it('goes on after a crash where it was', async () => {

@@ -71,6 +71,10 @@ it('does something to many runs, and lists what waits for people and which jobs 
   for (let n = 0; n < 3; n++) await client.trigger('resize-image', { width: n }, { delay: 3_600_000 })
   const filter = { jobName: 'resize-image', createdBefore: new Date('2999-01-01') }
   expect(await client.previewBulk('cancel', filter)).toEqual({ count: 3, isMore: false })
+  const { counts, upTo } = await client.countRuns({ jobName: 'resize-image' })
+  expect({ pending: counts.pending, upTo }).toEqual({ pending: 3, upTo: 1000 })
+  expect(await client.counts({ jobName: 'resize-image' })).toEqual(counts)
+  expect(counts).not.toHaveProperty('upTo')
   const { id } = await client.bulk('cancel', filter)
   await durably.runUntilIdle()
   expect(await client.wait(id)).toEqual({ id, output: { done: 3, skipped: 0 } })

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { reportSuite } from '../../../test/report'
 import { scaled } from '../../../test/scale'
+import { signLink } from '../src'
 import type { Route } from '../src/route'
 import { ROUTES } from '../src/routes'
 import { expectDescribed, openApi, toRequest } from './api'
@@ -31,11 +32,19 @@ function watched(storage: MemoryStorage) {
   return { storage: wrap(storage), seen }
 }
 
+/** Of a schedule, of messages, of a run: what is answered says whether anything was written. */
+const WRITES: Readonly<Record<string, (answer: unknown) => boolean>> = {
+  enqueue: () => true,
+  fork: (answer) => answer !== null,
+  command: (answer) => (answer as { readonly applied: boolean }).applied,
+  send: (answer) => (answer as { readonly kept: boolean }).kept,
+  change: (answer) => answer !== null,
+  startByHand: (answer) => (answer as readonly string[]).length > 0,
+  replay: (answer) => answer !== 0,
+}
+
 function isWrite(name: string, answer: unknown): boolean {
-  const { applied, kept } = Object(answer) as { readonly applied?: boolean; readonly kept?: boolean }
-  return (
-    name === 'enqueue' || (name === 'fork' && answer !== null) || applied === true || (name === 'send' && kept === true)
-  )
+  return Object.hasOwn(WRITES, name) && WRITES[name]?.(answer) === true
 }
 
 const odd = fc.oneof(
@@ -73,6 +82,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   waitsFor: ['retry', 'signal', 'time'],
   after: ['0', '3'],
   upTo: ['5'],
+  token: ['signed'],
 }
 
 function parametersOf({ query }: Route): fc.Arbitrary<[string, string][]> {
@@ -90,11 +100,19 @@ function parametersOf({ query }: Route): fc.Arbitrary<[string, string][]> {
 const json = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.constantFrom(undefined, null, { a: 1 }, [], 'text', 0))
 
 const options = fc.record({ delay: json, priority: json, labels: json }, { requiredKeys: [] })
+const ofSchedule = { name: mostly(fc.constant('daily'), odd), tenant: mostly(fc.constant(''), odd) }
 const BODIES: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   '/runs': fc.record(
     { jobName: fc.constantFrom('job', 'job', 'strict', 'other', 'durably:bulk', ''), payload: json, options },
     { requiredKeys: ['jobName'] },
   ),
+  '/runs/batch': fc.record({
+    jobName: fc.constantFrom('job', 'job', 'strict', 'other', 'durably:bulk'),
+    runs: fc.array(fc.record({ payload: json, options }, { requiredKeys: [] }), { maxLength: 3 }),
+  }),
+  '/schedules/pause': fc.record({ ...ofSchedule, because: odd }, { requiredKeys: ['name'] }),
+  '/schedules/resume': fc.record(ofSchedule, { requiredKeys: ['name'] }),
+  '/schedules/run': fc.record(ofSchedule, { requiredKeys: ['name'] }),
   '/inbox/replay': fc.record(
     { type: mostly(fc.constant('paid'), odd), tenant: odd, from: mostly(fc.constant('2020-01-01'), odd) },
     { requiredKeys: ['type'] },
@@ -139,17 +157,20 @@ const request = fc.constantFrom(...ROUTES).chain((route) =>
 
 it('no request breaks the server, hangs, or writes anything when it is refused', async () => {
   const { storage, seen } = watched(createMemoryStorage())
-  const { durably, handler } = openApi({ storage })
-  durably.defineJob({ name: 'job', input: z.unknown() }, (ctx) => ctx.run('step', () => 1))
+  const { durably, handler, schedules } = openApi({ storage, linkSecret: LINK.secret })
+  const job = durably.defineJob({ name: 'job', input: z.unknown() }, (ctx) => ctx.run('step', () => 1))
   durably.defineJob({ name: 'strict', input: z.object({ a: z.number() }) }, (ctx) =>
     ctx.waitFor('go', { schema: z.unknown() }),
   )
+  await schedules.create('daily', { job, payload: 1, every: 3_600_000 })
   let [reached, refused] = [0, 0]
+  const done = new Set<string>()
   const statuses = new Map<number, number>()
   const property = fc.asyncProperty(request, async ({ method, path, which, parameters, body: sent, headers: own }) => {
     const { runs } = await pool(durably)
     const ids = [...runs, '01J00000000000000000000000', 'x', '%', '..;', '__proto__', encodeURIComponent('ü/?#')]
-    const search = new URLSearchParams(parameters.map(([name, value]) => [name, value]))
+    const search = new URLSearchParams(parameters)
+    if (search.get('token') === 'signed') search.set('token', await tokenFor(runs[which % runs.length] ?? 'x'))
     const address = `${path.replace(':id', ids[which % ids.length] ?? '')}${parameters.length === 0 ? '' : `?${search}`}`
     const content =
       method === 'GET' || method === 'HEAD' ? {} : { body: sent === undefined ? undefined : JSON.stringify(sent) }
@@ -162,6 +183,7 @@ it('no request breaks the server, hangs, or writes anything when it is refused',
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
     if (seen.calls > calls) reached += 1
     expect(status, `${method} ${address} ${text}`).toBeLessThan(500)
+    if (status < 300) done.add(`${method} ${path}`)
     if (status >= 400) {
       refused += 1
       expect(seen.writes, `${method} ${address} ${text}`).toBe(writes)
@@ -172,8 +194,17 @@ it('no request breaks the server, hangs, or writes anything when it is refused',
   await fc.assert(property, { numRuns: REQUESTS, endOnFailure: true })
   reportSuite({ suite: 'fuzzed requests', requests: REQUESTS, refused, 'reached the storage': reached })
   expect(reached / REQUESTS).toBeGreaterThan(0.3)
+  const lines = ROUTES.map(({ method, path }) => `${method} ${path}`)
+  // No run is parked here.
+  expect(lines.filter((line) => !done.has(line) && !/\/(unpark|fail)$/.test(line))).toEqual([])
   expect(process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length).toBeLessThan(10)
 }, 1_800_000)
+
+const LINK = { secret: 'a secret that is long enough for it', expires: 60_000, url: 'http://app.test' }
+
+async function tokenFor(id: string): Promise<string> {
+  return new URL(await signLink({ id }, 'go', LINK)).searchParams.get('token') ?? ''
+}
 
 /** A few runs in different states, kept up as the requests delete them; not so many that reading them takes all the time. */
 async function pool(durably: ReturnType<typeof openApi>['durably']): Promise<{ readonly runs: readonly string[] }> {

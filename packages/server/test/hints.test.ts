@@ -43,6 +43,21 @@ describe('hints', () => {
     expect(dataOf(all)).toEqual([{ id, status: null, version: null }])
   })
 
+  it('end when who reads belongs to another tenant, and are for the new one when they begin anew', async () => {
+    let tenant = 'acme'
+    const often = { keepAliveInterval: 20, recheckInterval: 20 }
+    const { durably, watch } = openForTenants({ ...often, authorize: () => ({ tenant, allow: 'read' }) })
+    const reader = await watch()
+    await durably.trigger('job', 1, { tenant: 'acme' })
+    await reader.until((messages) => messages.length > 0)
+    tenant = 'other'
+    await reader.toEnd()
+    const [again, own] = [await watch(), await durably.trigger('job', 1, { tenant: 'other' })]
+    await durably.trigger('job', 1, { tenant: 'acme' })
+    await again.until((messages) => messages.length > 0)
+    expect(dataOf(again)).toEqual([{ id: own.id, status: 'pending', version: 1 }])
+  })
+
   it('are one query for all readers, and say to read anew when there are too many', async () => {
     const { durably, watch } = openForTenants()
     let queries = 0

@@ -98,6 +98,75 @@ describe('a signed link', () => {
     expect((await show()).status).toBe(404)
   })
 
+  describe('beside others', () => {
+    async function openWithRounds() {
+      const api = openApi({ authorize: () => null, linkSecret: SECRET })
+      api.durably.defineJob({ name: 'rounds', input: z.unknown() }, async (ctx) => [
+        await ctx.waitFor('round 1', { signal: 'approval', schema: z.unknown() }),
+        await ctx.waitFor('round 2', { signal: 'approval', schema: z.unknown() }),
+      ])
+      const run = await api.durably.trigger('rounds', 1)
+      const confirm = async (payload: string, step?: string) => {
+        const link = await signLink(run, 'approval', {
+          payload,
+          step,
+          expires: 60_000,
+          secret: SECRET,
+          url: URL_OF_APP,
+        })
+        return async () => (await api.ask(`POST ${link.slice(URL_OF_APP.length)}`, { headers })).status
+      }
+      return { ...api, run, confirm }
+    }
+
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: URL_OF_APP }
+
+    it.each(['round 1', undefined])(
+      'of its wait (%s) counts once with them, and not for the next wait',
+      async (step) => {
+        const { durably, run, confirm } = await openWithRounds()
+        await durably.runUntilIdle()
+        const [yes, no] = [await confirm('yes', step), await confirm('no', step)]
+        expect([await yes(), await no()]).toEqual([200, 409])
+        await durably.runUntilIdle()
+        expect(await no()).toBe(409)
+        await durably.signal(run.id, 'approval', 'second')
+        await durably.runUntilIdle()
+        expect(await durably.getRun(run.id)).toMatchObject({ status: 'completed', output: ['yes', 'second'] })
+      },
+    )
+
+    it('is over when its wait was answered in another way', async () => {
+      const { durably, run, confirm } = await openWithRounds()
+      const links = [await confirm('no', 'round 1'), await confirm('no')]
+      await durably.runUntilIdle()
+      await durably.signal(run.id, 'approval', 'first')
+      await durably.runUntilIdle()
+      for (const follow of links) expect(await follow()).toBe(409)
+    })
+
+    it('of a later wait answers that one alone', async () => {
+      const { durably, run, confirm } = await openWithRounds()
+      const [first, second] = [await confirm('one', 'round 1'), await confirm('two', 'round 2')]
+      expect(await second()).toBe(409)
+      await durably.runUntilIdle()
+      expect([await second(), await first()]).toEqual([409, 200])
+      await durably.runUntilIdle()
+      expect(await second()).toBe(200)
+      await durably.runUntilIdle()
+      expect(await durably.getRun(run.id)).toMatchObject({ status: 'completed', output: ['one', 'two'] })
+    })
+
+    it('may come before the first wait, once', async () => {
+      const { durably, run, confirm } = await openWithRounds()
+      const [yes, no] = [await confirm('yes'), await confirm('no')]
+      expect([await yes(), await no()]).toEqual([200, 409])
+      await durably.runUntilIdle()
+      expect(await no()).toBe(409)
+      expect(await durably.getRun(run.id)).toMatchObject({ status: 'pending' })
+    })
+  })
+
   it('is not there without a secret, and needs a good one', async () => {
     const { ask, path, run } = await openWithLink({}, { linkSecret: undefined })
     expect(await ask(`GET ${path}`)).toMatchObject({ status: 404, json: { code: 'NO_SUCH_ROUTE' } })

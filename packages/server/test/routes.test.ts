@@ -113,7 +113,11 @@ describe('reading', () => {
     expect(await listed(`labels[team]=red&${new URLSearchParams({ 'labels[a b]': 'ü' })}`)).toEqual([red.id])
     expect(await listed('labels[team]=blue')).toEqual([])
     expect(await listed('waitsForRetry=true')).toEqual([])
-    expect((await api.ask('GET /stats?jobName=add')).json).toMatchObject({ completed: 1, failed: 0 })
+    expect((await api.ask('GET /stats?jobName=add')).json).toMatchObject({
+      ...{ completed: 1, failed: 0, upTo: 1000 },
+    })
+    expect((await api.ask('GET /stats?tenant=t')).json).toMatchObject({ upTo: 10_000 })
+    expect((await api.ask('GET /stats?upTo=5')).json).toMatchObject({ upTo: 5 })
   })
 
   it('refuses conditions that nobody knows, and gives no longer pages than it may', async () => {
@@ -124,10 +128,43 @@ describe('reading', () => {
         json: { code: 'INVALID_REQUEST' },
       })
     }
+    for (const name of ['__proto__', 'labels[__proto__]', 'labels[team]=red&labels[__proto__]']) {
+      const refused = { status: 400, json: { code: 'INVALID_REQUEST' } }
+      expect(await api.ask(`GET /runs?${name}=x`), name).toMatchObject(refused)
+      expect(await api.ask(`GET /schedules?${name}=x`), name).toMatchObject(refused)
+    }
     for (let n = 0; n < 3; n++) await triggered(api)
     for (const query of ['', '?limit=100']) expect((await api.ask(`GET /runs${query}`)).json.runs).toHaveLength(2)
     expect(await api.ask('GET /runs?cursor=x')).toMatchObject({ status: 400, json: { code: 'INVALID_OPTION' } })
     expect(await api.ask('GET /runs?cursor=x~y')).toMatchObject({ status: 400, json: { code: 'INVALID_OPTION' } })
+  })
+})
+
+describe('lists in requests', () => {
+  const many = (count: number, toPart: (n: number) => string) => Array.from({ length: count }, (_, n) => toPart(n))
+  const LONG: readonly (readonly [path: string, most: number, toPart: (n: number) => string])[] = [
+    ['/runs', 8, () => 'status=failed'],
+    ['/stats', 8, () => 'status=failed'],
+    ['/runs', 100, (n) => `jobName=job${n}`],
+    ['/waits', 100, (n) => `jobName=job${n}`],
+    ['/runs', 100, (n) => `labels[l${n}]=x`],
+    ['/schedules', 100, (n) => `labels[l${n}]=x`],
+    ['/inbox', 100, (n) => `type=t${n}`],
+  ]
+
+  it('have an end', async () => {
+    const api = openWithJobs()
+    for (const [path, most, toPart] of LONG) {
+      const statusOf = async (count: number) => (await api.ask(`GET ${path}?${many(count, toPart).join('&')}`)).status
+      expect([await statusOf(most), await statusOf(most + 1)], `${path} ${toPart(0)}`).toEqual([200, 400])
+    }
+    const filters = [
+      { status: many(501, () => 'failed') },
+      { jobName: many(101, String) },
+      { labels: Object.fromEntries(many(101, String).map((name) => [name, 'x'])) },
+    ]
+    for (const filter of filters)
+      expect((await api.ask('POST /bulk', { body: { action: 'cancel', filter } })).status).toBe(400)
   })
 })
 

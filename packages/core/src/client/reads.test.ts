@@ -254,6 +254,27 @@ describe('getRuns', () => {
     await expect(office().durably.getRuns({ limit })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
+  it('asks the storage for each status once', async () => {
+    const { durably } = office()
+    const asked: unknown[] = []
+    const { getRuns, counts } = durably.storage
+    durably.storage.getRuns = (query) => {
+      asked.push(query.statuses)
+      return getRuns(query)
+    }
+    durably.storage.counts = (query) => {
+      asked.push(query.statuses)
+      return counts(query)
+    }
+    const status = ['failed', 'pending', 'failed'] as const
+    await durably.getRuns({ status })
+    await durably.counts({ status })
+    expect(asked).toEqual([
+      ['failed', 'pending'],
+      ['failed', 'pending'],
+    ])
+  })
+
   it('refuses a status that does not exist', async () => {
     const { durably } = office()
     await expect(durably.getRuns({ status: 'done' as 'failed' })).rejects.toMatchObject({ code: 'INVALID_OPTION' })

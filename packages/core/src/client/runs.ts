@@ -157,7 +157,7 @@ export function isId(id: unknown): id is string {
 }
 
 function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit, ...search }: RunFilter): RunQuery {
-  const statuses = status === undefined ? undefined : listOf(status)
+  const statuses = status === undefined ? undefined : [...new Set(listOf(status))]
   const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
   if (unknown !== undefined) {
     throw new InvalidOptionError(`"${unknown}" is not a status. There are ${RUN_STATUSES.join(', ')}.`)

@@ -2,7 +2,7 @@ import type { Run } from '@coji/durably-core'
 import { useRunStore } from '@coji/durably-react'
 import type { BulkFilter } from '@coji/durably-server/client'
 import { useState } from 'react'
-import { useMay } from '../api'
+import { useMay, useViewer } from '../api'
 import { plural } from '../format'
 import { Dialog } from '../parts/dialog'
 import { useNotices } from '../parts/notices'
@@ -26,6 +26,7 @@ interface BulkBarProps {
 export function BulkBar({ runs, hasMore, filter, selection }: BulkBarProps) {
   const [asking, setAsking] = useState<BulkAction | null>(null)
   const [isForAll, setIsForAll] = useState(false)
+  const { me } = useViewer()
   const chosen = runs.filter(({ id }) => selection.has(id))
   const may = { retry: useMay('retry'), cancel: useMay('cancel'), delete: useMay('delete') }
   if (chosen.length === 0) return null
@@ -34,7 +35,7 @@ export function BulkBar({ runs, hasMore, filter, selection }: BulkBarProps) {
     // biome-ignore lint/a11y/useSemanticElements: a fieldset would be a group of form fields
     <div className="bulk-bar" role="group" aria-label="Chosen runs">
       <span>{all ? 'All that the filter finds are chosen' : `${plural(chosen.length, 'run')} chosen`}</span>
-      {hasMore && !all && chosen.length === runs.length && (
+      {me.bulk && hasMore && !all && chosen.length === runs.length && (
         <button type="button" className="quiet" onClick={() => setIsForAll(true)}>
           Choose all that the filter finds
         </button>

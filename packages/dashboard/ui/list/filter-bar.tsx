@@ -1,25 +1,26 @@
-import type { StatusCounts } from '@coji/durably-core'
+import type { CountedRuns } from '@coji/durably-server/client'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { formatCount } from '../format'
 import { ANY_TIME, type ListFilter, SINCES, wantedBy } from './list-filter'
-import { COUNTED_UP_TO, VIEWS } from './views'
+import { countText, VIEWS } from './views'
 
 interface FilterBarProps {
   readonly filter: ListFilter
-  readonly counts: StatusCounts | null
+  readonly counted: CountedRuns | null
   readonly jobNames: readonly string[]
   readonly onChange: (change: Partial<ListFilter>) => void
 }
 
-export function FilterBar({ filter, counts, jobNames, onChange }: FilterBarProps) {
+export function FilterBar({ filter, counted, jobNames, onChange }: FilterBarProps) {
   return (
     <div className="filter-bar">
       <nav className="views" aria-label="Views">
         {VIEWS.map((view) => (
           <button key={view.key} type="button" aria-pressed={filter.view === view} onClick={() => onChange({ view })}>
             {view.label}
-            {counts !== null && view.count !== undefined && <Count count={view.count(counts)} />}
+            {counted !== null && view.count !== undefined && (
+              <span className="count">{countText(view.count(counted.counts), counted.upTo)}</span>
+            )}
           </button>
         ))}
       </nav>
@@ -39,12 +40,7 @@ export function FilterBar({ filter, counts, jobNames, onChange }: FilterBarProps
   )
 }
 
-function Count({ count }: { readonly count: number }) {
-  const isMore = count >= COUNTED_UP_TO
-  return <span className="count">{isMore ? `${formatCount(COUNTED_UP_TO)}+` : formatCount(count)}</span>
-}
-
-type SearchProps = Omit<FilterBarProps, 'counts'>
+type SearchProps = Omit<FilterBarProps, 'counted'>
 
 function Search({ filter, jobNames, onChange }: SearchProps) {
   const [text, setText] = useState('')

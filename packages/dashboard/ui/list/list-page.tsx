@@ -23,8 +23,8 @@ export function ListPage() {
   const now = useNow(filter.since.ms !== null, 60_000)
   const runFilter = toRunFilter(filter, now)
   const { runs, hasMore, isLoading, trouble, showMore } = useRuns(runFilter, { pageSize: PAGE_SIZE })
-  const counted = { upTo: COUNTED_UP_TO, ...(filter.jobs.length > 0 && { jobName: filter.jobs }) }
-  const counts = useRead(`counts ${JSON.stringify(counted)}`, () => api.counts(counted))
+  const toCount = { upTo: COUNTED_UP_TO, ...(filter.jobs.length > 0 && { jobName: filter.jobs }) }
+  const counted = useRead(`counts ${JSON.stringify(toCount)}`, () => api.countRuns(toCount))
   const selection = useSelection()
   const canSelect = [useMay('cancel'), useMay('retry'), useMay('delete')].includes(true)
   const jobNames = useMemo(() => [...new Set(runs.map(({ jobName }) => jobName))].sort(), [runs])
@@ -38,7 +38,7 @@ export function ListPage() {
   return (
     <>
       <h1 className="visually-hidden">Runs</h1>
-      <FilterBar filter={filter} counts={counts.value} jobNames={jobNames} onChange={change} />
+      <FilterBar filter={filter} counted={counted.value} jobNames={jobNames} onChange={change} />
       <FilterChips filter={filter} onChange={change} />
       <Trouble error={trouble} />
       {runs.length > 0 && <Activity runs={runs} />}

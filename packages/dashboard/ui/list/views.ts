@@ -1,4 +1,5 @@
 import type { RunFilter, StatusCounts } from '@coji/durably-core'
+import { formatCount } from '../format'
 
 /** One way to look at the list. */
 export interface View {
@@ -11,6 +12,11 @@ export interface View {
 
 /** Nobody needs to know more exactly, and to count a million takes its time. */
 export const COUNTED_UP_TO = 10_000
+
+/** How far it was counted, the server says. */
+export function countText(count: number, upTo: number): string {
+  return count >= upTo ? `${formatCount(upTo)}+` : formatCount(count)
+}
 
 export const ALL: View = {
   key: 'all',

@@ -16,7 +16,7 @@ import type { BulkBody, BulkPreview, JobList, Me, WaitPage } from '../wire'
 import type { MessageCounts, MessagePage, SchedulePage, ServedSchedule, WorkerList } from '../wire'
 import { createCommands, withPayload, type ClientCommands } from './commands'
 import { subscribe, watchRuns, type RunChange } from './follow'
-import { createReads } from './reads'
+import { createReads, type CountReads } from './reads'
 import { createTransport, type TransportOptions } from './transport'
 import { createWaits, type ClientWaits } from './wait'
 
@@ -85,6 +85,7 @@ export type TypesOf<TJobs extends JobRecord, TName> = NonNullable<Named<TJobs[ke
 export interface DurablyClient<TJobs extends JobRecord = JobRecord>
   extends RunReads,
     AuditReads,
+    CountReads,
     ClientCommands,
     RunSubscriptions,
     ClientWaits {

@@ -16,6 +16,7 @@ export type {
 export type { ClientCommands } from './commands'
 export { ServerError, UnreachableError } from './errors'
 export type { RunChange } from './follow'
+export type { CountedRuns, CountReads } from './reads'
 export type { TransportOptions } from './transport'
 export type { ClientWaits } from './wait'
 export type { BulkResult } from '../bulk'

@@ -2,6 +2,7 @@ import { NotFoundError } from '@coji/durably-core'
 import type {
   AuditEntry,
   AuditReads,
+  CountFilter,
   Log,
   Run,
   RunCursor,
@@ -13,6 +14,13 @@ import type {
   StoredEvent,
 } from '@coji/durably-core'
 import type { Transport } from './transport'
+
+/** How many runs there are of each status. */
+export interface CountedRuns {
+  readonly counts: StatusCounts
+  /** Counted no further: a number that is this one means "at least so many". */
+  readonly upTo: number
+}
 
 /** Pages are read until there are as many as were asked for, or no more. */
 interface Page<TItem> {
@@ -54,7 +62,17 @@ export function pathOf(id: string, part = ''): string {
   return `/runs/${encodeURIComponent(id)}${part}`
 }
 
-export function createReads(transport: Transport): RunReads & AuditReads {
+/** Counting, and how far. */
+export interface CountReads {
+  /** As `counts()`, and how far the server counted. */
+  countRuns(filter?: CountFilter): Promise<CountedRuns>
+}
+
+export function createReads(transport: Transport): RunReads & AuditReads & CountReads {
+  const countRuns = async (filter: CountFilter = {}): Promise<CountedRuns> => {
+    const { upTo, ...counts } = await transport.get<StatusCounts & { upTo: number }>('/stats', { ...filter })
+    return { counts, upTo }
+  }
   return {
     getRun: (id) => orElse<Run | null>(null, () => transport.get<Run>(pathOf(id))),
     getRuns: ({ limit, cursor, ...filter }: RunFilter = {}) =>
@@ -107,7 +125,8 @@ export function createReads(transport: Transport): RunReads & AuditReads {
           return { items: entries, next }
         },
       }),
-    counts: (filter = {}) => transport.get<StatusCounts>('/stats', { ...filter }),
+    countRuns,
+    counts: async (filter) => (await countRuns(filter)).counts,
     getStatistics: (filter = {}) => transport.get<Statistics>('/stats/history', { ...filter }),
     async explain(id) {
       try {
