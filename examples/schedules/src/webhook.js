@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 
 /**
- * Takes `POST /webhook` of a shop. Who sends it twice, because no answer came, gets the same answer: the id of the event is the
- * dedupe key.
+ * Takes `POST /webhook` of a shop. Who sends it twice, because no answer came, has sent one message, and is told so
+ * (`deduplicated: true`): the id of the event is the dedupe key.
  *
  * @param {import('@coji/durably').Durably} durably
  * @param {number} port

@@ -8,7 +8,7 @@ import { instantsOf } from './timing'
 export interface BackfillOptions {
   /** This one is among them. */
   readonly from: Date | string
-  /** This one is not among them. */
+  /** This one is not among them. It must not be later than now. */
   readonly to: Date | string
   /** Whose schedule it is. */
   readonly tenant?: string | undefined
@@ -32,7 +32,9 @@ export async function backfill(
 ): Promise<readonly string[]> {
   const { durably } = params
   const read = readSchedule(schedule)
-  const instants = instantsIn(read, { fromMs: msOf('from', from), toMs: msOf('to', to) })
+  const range = { fromMs: msOf('from', from), toMs: msOf('to', to) }
+  refuseFuture(range, durably.drafts.environment.clock.now())
+  const instants = instantsIn(read, range)
   const ids: string[] = []
   for (let place = 0; place < instants.length; place += AT_ONCE) {
     const runs = instants.slice(place, place + AT_ONCE).map((instant) => runAt(durably.drafts, read, instant))
@@ -64,6 +66,12 @@ export function refuseBadBackfill(options: BackfillOptions): void {
 interface Range {
   readonly fromMs: number
   readonly toMs: number
+}
+
+/** These fire by themselves, and would not when their runs were there. */
+function refuseFuture({ toMs }: Range, nowMs: number): void {
+  if (toMs <= nowMs) return
+  throw new InvalidOptionError('backfill() is for past instants: "to" must not be later than now. Nothing was created.')
 }
 
 function instantsIn({ schedule, definition }: ReadSchedule, { fromMs, toMs }: Range): readonly string[] {

@@ -51,9 +51,9 @@ export class Calendar {
  * first of a month after February where days of the week are given as well. Of single ones it makes no mistake.
  */
 function daysOf(fields: readonly string[]): readonly (readonly string[])[] {
-  const [day = '', month = '', weekday = ''] = fields
+  const [day = '', month = '', weekday = ''] = fields.map((field) => (field === '?' ? '*' : field))
   return day === '*' || weekday === '*'
-    ? [fields]
+    ? [[day, month, weekday]]
     : [
         [day, month, '*'],
         ['*', month, weekday],
@@ -68,6 +68,14 @@ interface Gap {
 
 /** Those who share a pattern ask for the instants around now, each for a few. */
 const GAPS = 8
+
+/** What is stored goes on as it did: one schedule that cannot be read would stop them all. So this is for definitions only. */
+export function refuseModifiers(cron: string): void {
+  if (!cron.includes('+')) return
+  throw new InvalidOptionError(
+    `The cron pattern "${cron}" has a "+", which is not known here: of two kinds of days one is enough.`,
+  )
+}
 
 /** A computation takes a tenth of a millisecond, and its answer holds for every instant up to it. */
 class Pattern {

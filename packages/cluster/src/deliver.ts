@@ -1,5 +1,5 @@
 import type { Durably } from '@coji/durably-core'
-import type { Gathering, RunDraft, RunDrafts } from '@coji/durably-core/extend'
+import type { Gathering, RunDrafts } from '@coji/durably-core/extend'
 import type {
   ClusterStorage,
   Delivery,
@@ -12,6 +12,7 @@ import type {
 } from '@coji/durably-core/storage'
 import type { WishDefinition } from './subscriptions'
 import { isWanted, valueAt } from './matching'
+import { draftWanted } from './wanted-run'
 
 export interface DeliverParams {
   readonly durably: Durably
@@ -79,7 +80,9 @@ function planDelivery(drafts: RunDrafts, message: MessageRecord, subscriptions: 
       continue
     }
     try {
-      runs.push(drafts.run(draftOf({ drafts, message, payload, jobName, wish })))
+      runs.push(
+        drafts.run(draftWanted(drafts, { jobName, payload: message.payload, wish, options: optionsOf(message) })),
+      )
     } catch (error) {
       refusals.push({ jobName, error: error instanceof Error ? error.message : String(error) })
     }
@@ -93,21 +96,9 @@ function gatheredOf(jobName: string, { mode, waitMs, max, key }: Gathering, payl
   return { jobName, mode, waitMs, max, key: value === undefined ? '' : JSON.stringify(value) }
 }
 
-interface DraftParams {
-  readonly drafts: RunDrafts
-  readonly message: MessageRecord
-  readonly payload: unknown
-  readonly jobName: string
-  readonly wish: WishDefinition
-}
-
 /** The key is for the case that two processes differ in what is delivered: a message is one run of a job. */
-function draftOf({ drafts, message, payload, jobName, wish }: DraftParams): RunDraft {
-  const { id, tenant, round } = message
-  const options = { tenant, idempotencyKey: `message ${id} ${round}` }
-  if (drafts.jobs().some(({ name }) => name === jobName)) return drafts.draft(jobName, payload, options)
-  const { jobVersion, timeoutMs } = wish
-  return { ...drafts.draftEncoded(jobName, message.payload, options), jobVersion, timeoutMs }
+function optionsOf({ id, tenant, round }: MessageRecord) {
+  return { tenant, idempotencyKey: `message ${id} ${round}` }
 }
 
 /** Of a message that somebody else has delivered there is nothing to tell. */

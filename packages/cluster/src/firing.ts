@@ -70,7 +70,7 @@ function comeInstants({ schedule, definition }: ReadSchedule, untilMs: number): 
   const handledMs = Date.parse(schedule.firedUntil)
   if (schedule.nextAt === null) {
     // The clock that let it pass at its definition may be behind the one of the storage.
-    const isNew = timing.kind === 'at' && schedule.fired + schedule.missed === 0
+    const isNew = timing.kind === 'at' && schedule.firedUntil === schedule.createdAt
     const afterMs = isNew ? Math.min(handledMs, Date.parse(timing.at) - 1) : handledMs
     return newestBetween(next, { afterMs, untilMs }, COUNTED)
   }

@@ -1,4 +1,4 @@
-import type { CommandOptions, Durably } from '@coji/durably-core'
+import { type CommandOptions, ConflictError, type Durably } from '@coji/durably-core'
 import {
   instantIn,
   requireAge,
@@ -58,6 +58,11 @@ export interface Inbox {
   counts(scope?: { readonly tenant?: string }): Promise<MessageCounts>
   /** Sends delivered messages out anew: each job that wants them now gets a new run of each. Answers how many these are. */
   replay(filter: MessageFilter, options?: CommandOptions): Promise<number>
+  /**
+   * A job gets no more messages: for one that has left the code, which nobody can tell by itself. A process that still has it says
+   * anew at its start what it wants.
+   */
+  forget(jobName: string): Promise<void>
   /** Removes delivered messages. Answers how many. */
   purge(options: { readonly olderThan: number }): Promise<number>
 }
@@ -111,6 +116,15 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       const count = await inbox.replay(toQuery(filter), audit)
       duty.wake()
       return count
+    },
+    async forget(jobName) {
+      if (durably.drafts.jobs().some(({ name, on }) => name === jobName && on.length > 0)) {
+        throw new ConflictError(
+          `Job "${jobName}" wants messages in this very process. Take it out of the code first.`,
+          '',
+        )
+      }
+      await inbox.subscribe([jobName], [])
     },
     async purge({ olderThan }) {
       requireAge('olderThan', olderThan)

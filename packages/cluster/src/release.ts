@@ -1,6 +1,8 @@
 import type { Durably } from '@coji/durably-core'
 import type { RunDrafts } from '@coji/durably-core/extend'
-import type { ClusterStorage, DeliveryAnswer, Lead, NewRun, RipeGroup } from '@coji/durably-core/storage'
+import type { ClusterStorage, DeliveryAnswer, Lead, NewRun, RipeGroup, Subscription } from '@coji/durably-core/storage'
+import type { WishDefinition } from './subscriptions'
+import { draftWanted } from './wanted-run'
 
 interface ReleaseParams {
   readonly durably: Durably
@@ -24,9 +26,10 @@ export async function releaseGathered(
   lead: Lead,
 ): Promise<ReleaseResult> {
   for (;;) {
-    const { groups, nextInMs } = await inbox.ripe(AT_ONCE)
+    const { groups, subscriptions, nextInMs } = await inbox.ripe(AT_ONCE)
     if (groups.length === 0) return { nextInMs, isLost: false }
-    const plans = groups.map((group) => planRelease(durably.drafts, group))
+    const wishes = wishesIn(subscriptions)
+    const plans = groups.map((group) => planRelease(durably.drafts, group, wishes.get(group.jobName)))
     const answers = await inbox.release(
       lead,
       plans.map(({ group: { members }, run }) => ({ members: members.map(({ id }) => id), run })),
@@ -43,17 +46,18 @@ interface ReleasePlan {
   readonly error: string | null
 }
 
-function planRelease(drafts: RunDrafts, group: RipeGroup): ReleasePlan {
+/** By job: of one that wants several types each wish says the same of its runs. */
+function wishesIn(subscriptions: readonly Subscription[]): ReadonlyMap<string, WishDefinition> {
+  return new Map(subscriptions.map(({ jobName, definition }) => [jobName, JSON.parse(definition) as WishDefinition]))
+}
+
+function planRelease(drafts: RunDrafts, group: RipeGroup, wish: WishDefinition | undefined): ReleasePlan {
   const { jobName, tenant, members } = group
   const payload = payloadOf(group)
   // A group is one run of its job, whoever makes it.
   const options = { tenant, idempotencyKey: `gathered ${members[0]?.id}` }
-  const isKnown = drafts.jobs().some(({ name }) => name === jobName)
   try {
-    const draft = isKnown
-      ? drafts.draft(jobName, payload === null ? undefined : JSON.parse(payload), options)
-      : drafts.draftEncoded(jobName, payload, options)
-    return { group, run: drafts.run(draft), error: null }
+    return { group, run: drafts.run(draftWanted(drafts, { jobName, payload, wish, options })), error: null }
   } catch (error) {
     return { group, run: null, error: error instanceof Error ? error.message : String(error) }
   }

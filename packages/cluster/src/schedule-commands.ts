@@ -1,6 +1,6 @@
 import { type Actor, ConflictError, InvalidOptionError, NotFoundError, type Durably } from '@coji/durably-core'
 import type { ScheduleChange, ScheduleKey, ScheduleRecord, ScheduleStorage } from '@coji/durably-core/storage'
-import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import { refuseUnknownOptions, type OptionNames, type RunDrafts } from '@coji/durably-core/extend'
 import { backfill, type BackfillOptions, refuseBadBackfill } from './backfill'
 import { decodeDefinition, firesAlike } from './definition'
 import { previewOf, previewOfSchedule } from './preview'
@@ -50,7 +50,10 @@ export interface ScheduleFilter extends TenantOption {
 export interface ScheduleCommands {
   /** Stores one. A name that is taken is a `ConflictError`. */
   create<TInput>(name: string, options: ScheduleOptions<TInput> & ScheduleScope): Promise<Schedule>
-  /** What is left out stays. Another timing counts from now on. Schedules that code defines are changed in the code. */
+  /**
+   * What is left out stays. Another timing counts from now on, and must not be over. Schedules that code defines are changed in
+   * the code.
+   */
   update(name: string, changes: ScheduleUpdate, scope?: ScheduleScope): Promise<Schedule>
   /** It fires no more until it is resumed. `because` is shown. */
   pause(name: string, options?: ScheduleScope & { readonly because?: string | undefined }): Promise<Schedule>
@@ -97,7 +100,7 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
     async create(name, { as, ...options }) {
       refuseBadName(name)
       const content = contentOf(drafts, name, options as unknown as ScheduleOptions)
-      if (isOver(content, new Date(drafts.environment.clock.now()).toISOString())) throw overAlready(name)
+      if (isOver(content, nowOf(drafts))) throw overAlready(name)
       const schedule = { ...keyOf(name, options), id: drafts.environment.createId(), source: null, ...content }
       for (const answer of await storage.create([schedule], drafts.noted('schedules.create', as).audit)) {
         if (!answer.created) throw nameTaken(answer.schedule)
@@ -107,11 +110,13 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
       throw noSchedule(name)
     },
     async update(name, changes, scope = {}) {
+      refuseUnknownOptions('update()', scope, SCOPE)
       for (let tries = 1; tries <= TRIES; tries++) {
         const schedule = await find(storage, name, scope)
         if (schedule.source !== null) throw ofCode(schedule)
         const content = contentWith(drafts, { name, content: schedule }, changes)
         const isAnew = !firesAlike(decodeDefinition(schedule.definition), decodeDefinition(content.definition))
+        if (isAnew && isOver(content, nowOf(drafts))) throw overAlready(name)
         const { version } = schedule
         const noted = drafts.noted('schedules.update', scope.as)
         const changed = await storage.change({ ...keyOf(name, scope), version, content, isAnew, ...noted })
@@ -127,12 +132,14 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
       return change({ ...keyOf(name, options), pausedBecause: options.because ?? 'by hand', isAnew: false, ...noted })
     },
     async resume(name, scope = {}) {
+      refuseUnknownOptions('resume()', scope, SCOPE)
       const schedule = await find(storage, name, scope)
       if (schedule.pausedBecause === null) return toSchedule(schedule)
       const noted = drafts.noted('schedules.resume', scope.as)
       return change({ ...keyOf(name, scope), pausedBecause: null, isAnew: true, ...noted })
     },
     async remove(name, scope = {}) {
+      refuseUnknownOptions('remove()', scope, SCOPE)
       const { audit } = drafts.noted('schedules.remove', scope.as)
       if (!(await storage.remove(keyOf(name, scope), audit))) throw noSchedule(name)
     },
@@ -142,6 +149,7 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
 function createReads({ durably: { drafts }, storage }: CommandParams) {
   return {
     async get(name, scope = {}) {
+      refuseUnknownOptions('get()', scope, TENANT)
       const found = await storage.get(keyOf(name, scope))
       return found === null ? null : toSchedule(found.schedule)
     },
@@ -152,11 +160,13 @@ function createReads({ durably: { drafts }, storage }: CommandParams) {
       return (await storage.list(Object.fromEntries(given))).map(toSchedule)
     },
     async preview(of, count, scope = {}) {
+      refuseUnknownOptions('preview()', scope, TENANT)
       const nowMs = drafts.environment.clock.now()
       if (typeof of !== 'string') return previewOf(of, nowMs, count)
       return previewOfSchedule(await find(storage, of, scope), nowMs, count)
     },
     async explain(name, scope = {}) {
+      refuseUnknownOptions('explain()', scope, TENANT)
       const found = await storage.get(keyOf(name, scope))
       return found === null ? `There is no schedule "${name}". It may have been removed.` : explainSchedule(found)
     },
@@ -166,11 +176,15 @@ function createReads({ durably: { drafts }, storage }: CommandParams) {
 function createRuns({ durably, storage }: CommandParams) {
   return {
     async runNow(name, scope = {}) {
+      refuseUnknownOptions('runNow()', scope, SCOPE)
       const schedule = await find(storage, name, scope)
       const run = runAt(durably.drafts, readSchedule(schedule), null)
       const { audit } = durably.drafts.noted('schedules.runNow', scope.as)
       if (audit === undefined) await durably.storage.enqueue([run])
-      else await storage.startByHand({ scheduleId: schedule.id, runs: [run], audit })
+      else if (!(await storage.startByHand({ scheduleId: schedule.id, runs: [run], audit })).includes(run.id)) {
+        // Somebody has removed it meanwhile.
+        throw noSchedule(name)
+      }
       durably.drafts.announce([run])
       return { id: run.id }
     },
@@ -182,6 +196,8 @@ function createRuns({ durably, storage }: CommandParams) {
   } satisfies Partial<ScheduleCommands>
 }
 
+const TENANT: OptionNames<TenantOption> = { tenant: true }
+const SCOPE: OptionNames<ScheduleScope> = { ...TENANT, as: true }
 const FILTER: OptionNames<ScheduleFilter> = {
   ...{ tenant: true, jobName: true, source: true, labels: true, paused: true, ended: true },
   ...{ limit: true, after: true },
@@ -191,6 +207,10 @@ async function find(storage: ScheduleStorage, name: string, scope: TenantOption)
   const found = await storage.get(keyOf(name, scope))
   if (found === null) throw noSchedule(name)
   return found.schedule
+}
+
+function nowOf({ environment: { clock } }: RunDrafts): string {
+  return new Date(clock.now()).toISOString()
 }
 
 function keyOf(name: string, { tenant = '' }: TenantOption): ScheduleKey {

@@ -1,6 +1,7 @@
 import { InvalidOptionError, type JobRef, type Overlap } from '@coji/durably-core'
 import type { ScheduleContent } from '@coji/durably-core/storage'
 import { instantIn, refuseUnknownOptions, type OptionNames, type RunDrafts } from '@coji/durably-core/extend'
+import { refuseModifiers } from './calendar'
 import { decodeDefinition, type Definition, encodeDefinition, type Missed, templateOf } from './definition'
 import { calendarOf, type Timing } from './timing'
 
@@ -175,6 +176,7 @@ function cronOf(what: string, cron: string, zone = 'UTC'): Timing {
     if (typeof text !== 'string')
       throw new InvalidOptionError(`${name} of ${what} must be a text, not ${String(text)}.`)
   }
+  refuseModifiers(cron)
   calendarOf(cron, zone)
   return { kind: 'cron', cron: cron.trim().split(/\s+/).join(' '), zone }
 }

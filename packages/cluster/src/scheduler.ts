@@ -12,7 +12,7 @@ import { DAY_MS, hourly } from './upkeep'
 export interface SchedulerOptions {
   /**
    * Names the code whose schedules these are. What this code no longer defines is paused; schedules of other sources on the
-   * same database are left alone. Default `app`.
+   * same database are left alone. Default `app`; where it is left out and nothing is defined, nothing is paused.
    */
   readonly source?: string | undefined
   /** Milliseconds between two looks for what other processes have changed. Default 1000. */
@@ -49,7 +49,11 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
   const upkeep = hourly(durably, (limit) => cluster.schedules.purge({ olderThanMs: keepEnded, limit }))
   const duty: Duty = new Duty({
     ...{ durably, cluster, name: 'schedules', everyMs: pollingInterval },
-    prepare: () => reconcile({ durably, storage: cluster.schedules, source, defined: [...defined.values()] }),
+    async prepare() {
+      // Who only creates or lists schedules does not speak for the code of others, unless it says whose code it is.
+      if (defined.size === 0 && options.source === undefined) return
+      await reconcile({ durably, storage: cluster.schedules, source, defined: [...defined.values()] })
+    },
     async work(lead) {
       const result = await tick({ durably, cluster }, lead)
       fired += result.fired

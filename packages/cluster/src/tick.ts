@@ -29,14 +29,16 @@ export async function tick({ durably, cluster }: TickParams, lead: Lead): Promis
     const plans = schedules.flatMap((due) => planFiring(durably.drafts, due, now) ?? [])
     let kept = 0
     for (const together of inBatches(plans)) {
-      for (const runId of together.flatMap(({ toCancel }) => toCancel)) await makeWay(durably, runId)
       const answers = await cluster.schedules.fire(
         lead,
         together.map(({ firing }) => firing),
       )
       for (const [index, plan] of together.entries()) announce(durably, plan, answers[index] as FiringAnswer)
+      const keptPlans = together.filter((_plan, index) => answers[index]?.kept === true)
       fired += answers.reduce((sum, { created }) => sum + created.length, 0)
-      kept += answers.filter((answer) => answer.kept).length
+      kept += keptPlans.length
+      // Who has lost the lead must not end a run for a firing that is refused. The new run waits for it until then.
+      for (const runId of keptPlans.flatMap(({ toCancel }) => toCancel)) await makeWay(durably, runId)
     }
     const isLost = plans.length > 0 && kept === 0
     if (isLost || schedules.length < SCHEDULES_AT_ONCE) {

@@ -73,7 +73,9 @@ function isDay({ days, months, weekdays }: Fields, day: Temporal.PlainDate): boo
 }
 
 function read(cron: string): Fields {
-  const [minute = '', hour = '', day = '', month = '', weekday = ''] = cron.split(' ')
+  const [minute = '', hour = '', day = '', month = '', weekday = ''] = cron
+    .split(' ')
+    .map((field) => (field === '?' ? '*' : field))
   return {
     minutes: setOf(minute, 0, 59),
     hours: setOf(hour, 0, 23),

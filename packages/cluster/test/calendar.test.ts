@@ -30,9 +30,9 @@ function randomPattern(random: () => number): string {
   const number = (below: number) => String(Math.floor(random() * below))
   const minute = pick(['0', '30', number(60), `${number(30)},5${number(10)}`, '*', '*/15', '10-50/20', '0,15,30,45'])
   const hour = pick(['0', '1', '2', '3', number(24), '0,2', '1,13', '2,14', '0-4', '*', '*/2', '22-23', '1-9/4'])
-  const day = pick(['*', '*', '*', '1', '15', '31', '29', '1-7', '5,25'])
+  const day = pick(['*', '*', '?', '1', '15', '31', '29', '1-7', '5,25'])
   const month = pick(['*', '*', '*', '3', '10', '2', '3,10,11', '1-6'])
-  const weekday = pick(['*', '*', '*', '0', '1-5', '6,0', '3'])
+  const weekday = pick(['*', '*', '?', '0', '1-5', '6,0', '3'])
   return [minute, hour, day, month, weekday].join(' ')
 }
 
@@ -76,6 +76,14 @@ function open(cron: string, zone: string): Calendar | null {
 function text(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
 }
+
+it.each([
+  ['0 9 ? * 1', '2030-01-07T09:00:00.000Z'],
+  ['0 9 8 * ?', '2030-01-08T09:00:00.000Z'],
+  ['0 9 ? * ?', '2030-01-01T09:00:00.000Z'],
+])('a day that is left open is no day by itself: %s', (cron, expected) => {
+  expect(text(new Calendar({ cron, zone: 'UTC' }).next(Date.UTC(2030, 0, 1)))).toBe(expected)
+})
 
 describe('what is no calendar', () => {
   it.each([

@@ -178,6 +178,18 @@ describe('a message', () => {
     expect(await later.inbox.counts()).toMatchObject({ unwanted: 1 })
   })
 
+  it('is no longer wanted by a job that somebody has had forgotten', async () => {
+    const first = post({ jobs: { gone: ['x', 'y'], stays: 'x' } })
+    await first.inbox.drain()
+    await expect(first.inbox.forget('gone')).rejects.toMatchObject({ code: 'CONFLICT' })
+    const later = post({ clock: first.clock, storage: first.storage, jobs: { stays: 'x' } })
+    await later.inbox.forget('gone')
+    for (const type of ['x', 'y']) await later.durably.publish({ type })
+    await deliver(later)
+    expect((await later.durably.getRuns()).map(({ jobName }) => jobName)).toEqual(['stays'])
+    expect(await later.inbox.counts()).toMatchObject({ unwanted: 1 })
+  })
+
   it('is removed when it is old', async () => {
     const own = post({ jobs: { a: 'x' } })
     await own.durably.publish({ type: 'x', dedupeKey: 'k' })
@@ -337,6 +349,23 @@ describe('a job that gathers messages', () => {
     expect(await own.durably.getRuns()).toEqual([])
     await own.durably.close()
   })
+
+  it.each([{ debounce: 1 }, { batch: { max: 1, within: 1 } }, {}])(
+    'gets a run of its version and its timeout from a process that does not know it: %o',
+    async (options) => {
+      const own = post()
+      const job = { name: 'a', on: 'x', input: schemaOf<unknown>(), version: '2', timeout: 5000, ...options } as const
+      own.durably.defineJob(job as never, async () => {})
+      await own.inbox.drain()
+      const other = post({ clock: own.clock, storage: own.storage })
+      await other.durably.publish({ type: 'x', payload: 1 })
+      await other.inbox.drain()
+      await own.clock.stall(MINUTE)
+      await other.inbox.drain()
+      const [run] = await own.storage.getRuns({})
+      expect(run).toMatchObject({ jobName: 'a', jobVersion: '2', timeoutMs: 5000 })
+    },
+  )
 
   it('goes on where another process stopped', async () => {
     const own = gathering({ debounce: MINUTE })

@@ -10,12 +10,13 @@ import { describe, expect, it } from 'vitest'
 import { LONG_PATIENCE_MS } from '../../../test/pace'
 import { createDatabase } from '../../../test/postgres'
 import { reportSuite } from '../../../test/report'
-import { scaled } from '../../../test/scale'
+import { SCALE, scaled } from '../../../test/scale'
 import { createInbox, createScheduler } from '../src/index'
 
 const SCHEDULES = scaled({ quick: 1200, full: 100_000 })
 const MESSAGES = scaled({ quick: 600, full: 10_000 })
 const AT_ONCE = 1000
+const LONGEST_MS = 30_000
 
 interface Place {
   readonly name: string
@@ -86,6 +87,8 @@ describe.each(PLACES)('many, on $name', { timeout: LONG_PATIENCE_MS }, ({ name, 
       plannedMs: planned,
       firedMs: fired,
     })
+    // A machine that has other things to do is no defect of fewer schedules.
+    if (SCALE === 'full') expect(fired).toBeLessThan(LONGEST_MS)
     expect((await storage.counts({})).pending).toBe(total)
     const rows = await sql<{ ids: number }>`select count(distinct schedule_id) as ids from durably_runs`.execute(
       storage.db,

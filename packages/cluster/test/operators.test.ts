@@ -13,7 +13,7 @@ describe('who does something to a schedule', () => {
     await schedules.pause('nightly', { because: 'a feast', as })
     await schedules.resume('nightly', { as })
     const { id } = await schedules.runNow('nightly', { as })
-    await clock.stall(3 * MINUTE)
+    await clock.stall(4 * MINUTE)
     const range = { from: at(0), to: at(4 * MINUTE) }
     const ids = await schedules.backfill('nightly', { ...range, as })
     expect(await schedules.backfill('nightly', { ...range, as })).toEqual(ids)
@@ -52,7 +52,7 @@ describe('who does something to a schedule', () => {
     const told: string[] = []
     durably.on('run:trigger', ({ runId }) => void told.push(runId))
     await schedules.create('often', { ...report, every: MINUTE })
-    await clock.stall(2 * MINUTE)
+    await clock.stall(3 * MINUTE)
     const [first] = await schedules.backfill('often', { from: at(0), to: at(90_000) })
     const ids = await schedules.backfill('often', { from: at(0), to: at(3 * MINUTE), as })
     expect([ids[0], told]).toEqual([first, ids])

@@ -1,5 +1,7 @@
+import { createMemoryStorage } from '@coji/durably-core/memory'
+import { createFakeClock } from '@coji/durably-core/testing'
 import { describe, expect, it } from 'vitest'
-import { at, DAY, HOUR, instantsOf, MINUTE, pass, stage } from './stage'
+import { at, DAY, HOUR, instantsOf, MINUTE, pass, stage, START } from './stage'
 
 const REPORT = { job: 'report', payload: { for: 'boss' } } as const
 
@@ -30,6 +32,14 @@ describe('a schedule', () => {
     expect(await instantsOf(own)).toEqual([at(HOUR)])
     expect(await own.schedules.get('reminder')).toMatchObject({ nextAt: null, firedCount: 1 })
     expect(await own.schedules.explain('reminder')).toContain('has ended')
+  })
+
+  it('fires once also where the clock of the storage is ahead of it', async () => {
+    const clock = createFakeClock(START)
+    const own = stage({ clock, storage: createMemoryStorage({ now: () => clock.now() + HOUR }) })
+    await own.schedules.create('reminder', { ...REPORT, at: at(MINUTE) })
+    await own.schedules.tick()
+    expect(await instantsOf(own)).toEqual([at(MINUTE)])
   })
 
   it('fires no more after its end', async () => {
@@ -123,6 +133,20 @@ describe('what was missed', () => {
 })
 
 describe('a run that goes on', () => {
+  it('is not cancelled by who has lost the lead', async () => {
+    const own = stage()
+    await own.schedules.create('x', { job: 'slow', payload: 1, every: HOUR, overlap: 'cancel' })
+    await own.schedules.tick()
+    await own.clock.stall(HOUR)
+    await own.schedules.tick()
+    await own.clock.stall(HOUR)
+    Object.assign(own.storage.cluster?.schedules ?? {}, {
+      fire: async (_lead: unknown, firings: readonly unknown[]) => firings.map(() => ({ kept: false, created: [] })),
+    })
+    expect(await own.schedules.tick()).toEqual({ fired: 0 })
+    expect(await own.durably.getRuns()).toMatchObject([{ scheduledFor: at(HOUR), status: 'pending' }])
+  })
+
   async function overlapping(overlap: 'allow' | 'skip' | 'queue' | 'cancel') {
     const own = stage()
     own.durably.start()
@@ -190,6 +214,36 @@ describe('the code', () => {
     for (const name of ['stays', 'changes', 'leaves']) third.schedules.define(name, { ...REPORT, every: HOUR })
     await third.schedules.tick()
     expect((await byName())['leaves']).toMatchObject({ pausedBecause: null, firedUntil: at(DAY + 10 * MINUTE) })
+  })
+
+  it('does not fire a one-off that passed while it was away', async () => {
+    const first = stage()
+    first.schedules.define('launch', { ...REPORT, at: at(HOUR) })
+    await first.schedules.tick()
+    const { clock, storage } = first
+    const second = stage({ clock, storage })
+    second.schedules.define('other', { ...REPORT, at: at(DAY) })
+    await second.schedules.tick()
+    await clock.stall(2 * HOUR)
+    const third = stage({ clock, storage })
+    third.schedules.define('launch', { ...REPORT, at: at(HOUR) })
+    await third.schedules.tick()
+    expect(await third.schedules.get('launch')).toMatchObject({ pausedBecause: null, endedAt: at(2 * HOUR) })
+    expect(await instantsOf(third)).toEqual([])
+  })
+
+  it('is left alone by who defines nothing and does not say whose code it is', async () => {
+    const first = stage()
+    first.schedules.define('x', { ...REPORT, every: HOUR })
+    await first.schedules.tick()
+    const { clock, storage } = first
+    const client = stage({ clock, storage })
+    await client.schedules.create('by hand', { ...REPORT, every: HOUR })
+    await client.schedules.tick()
+    expect(await client.schedules.get('x')).toMatchObject({ pausedBecause: null })
+    const emptied = stage({ clock, storage, source: 'app' })
+    await emptied.schedules.tick()
+    expect(await emptied.schedules.get('x')).toMatchObject({ pausedBecause: 'it left the code' })
   })
 
   it('leaves schedules of other code alone', async () => {
@@ -277,6 +331,66 @@ describe('by hand', () => {
     expect(await own.schedules.explain('x')).toContain('no schedule "x"')
   })
 
+  it.each([true, false])(
+    'a one-off that passed while it was paused has ended; its instant was known: %s',
+    async (isKnown) => {
+      const own = stage()
+      await own.schedules.create('reminder', { ...REPORT, at: at(HOUR) })
+      if (isKnown) await own.schedules.tick()
+      await own.schedules.pause('reminder')
+      await own.clock.stall(2 * HOUR)
+      await own.schedules.resume('reminder')
+      await own.schedules.tick()
+      expect(await instantsOf(own)).toEqual([])
+      expect(await own.schedules.get('reminder')).toMatchObject({ endedAt: at(2 * HOUR), nextAt: null, firedCount: 0 })
+    },
+  )
+
+  it('a schedule is not changed to one that is over, though another that is over may be changed', async () => {
+    const own = stage()
+    const before = await own.schedules.create('x', { ...REPORT, every: HOUR })
+    await own.schedules.create('once', { ...REPORT, at: at(MINUTE) })
+    await own.clock.stall(2 * MINUTE)
+    for (const changes of [{ at: at(MINUTE) }, { end: at(MINUTE) }]) {
+      const changed = own.schedules.update('x', changes)
+      await expect(changed).rejects.toMatchObject({
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining('is over'),
+      })
+    }
+    expect(await own.schedules.get('x')).toEqual(before)
+    expect(await own.schedules.update('once', { priority: 3 })).toMatchObject({ priority: 3 })
+  })
+
+  it('a schedule that is removed at the same time is not started', async () => {
+    const own = stage()
+    const told: string[] = []
+    own.durably.on('run:trigger', ({ runId }) => void told.push(runId))
+    await own.schedules.create('x', { ...REPORT, every: HOUR })
+    const schedules = own.storage.cluster?.schedules
+    if (schedules === undefined) throw new Error('There is no cluster.')
+    const { get } = schedules
+    Object.assign(schedules, {
+      async get(key: Parameters<typeof get>[0]) {
+        const found = await get(key)
+        await schedules.remove(key)
+        return found
+      },
+    })
+    const started = own.schedules.runNow('x', { as: { actor: 'ann' } })
+    await expect(started).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect([told, await own.durably.getRuns()]).toEqual([[], []])
+  })
+
+  it('the instants of the future are not filled', async () => {
+    const own = stage()
+    await own.schedules.create('x', { ...REPORT, cron: '0 0 * * *' })
+    const filled = own.schedules.backfill('x', { from: at(-DAY), to: at(1) })
+    await expect(filled).rejects.toMatchObject({ code: 'INVALID_OPTION', message: expect.stringContaining('past') })
+    expect(await instantsOf(own)).toEqual([])
+    expect((await own.schedules.backfill('x', { from: at(-DAY), to: at(0) })).length).toBe(1)
+  })
+
   it('instants are shown before they come', async () => {
     const own = stage()
     const days = await own.schedules.preview({ cron: '0 9 * * 1', zone: 'Europe/Berlin' }, 2)
@@ -308,6 +422,7 @@ describe('by hand', () => {
 describe('what makes no sense', () => {
   const bad: readonly (readonly [string, object, string])[] = [
     ['an invalid pattern', { cron: '61 * * * *' }, 'Invalid value for minute'],
+    ['days that are to come together', { cron: '0 0 1-7 * +MON' }, 'has a "+"'],
     ['an unknown zone', { cron: '0 2 * * *', zone: 'Mars/Olympus' }, 'no time zone "Mars/Olympus"'],
     ['no timing', {}, 'none of them'],
     ['two timings', { cron: '0 2 * * *', every: 1000 }, 'cron and every'],
@@ -359,6 +474,24 @@ describe('what makes no sense', () => {
         code: 'INVALID_OPTION',
       })
     }
+  })
+
+  it('is a misspelled scope', async () => {
+    const { schedules } = stage()
+    await schedules.create('x', { ...REPORT, every: HOUR })
+    const scope = { tennant: 'acme' } as never
+    const calls = [
+      schedules.update('x', {}, scope),
+      schedules.pause('x', scope),
+      schedules.resume('x', scope),
+      schedules.remove('x', scope),
+      schedules.runNow('x', scope),
+      schedules.get('x', scope),
+      schedules.preview('x', 1, scope),
+      schedules.explain('x', scope),
+    ]
+    for (const call of calls) await expect(call).rejects.toThrow('Did you mean "tenant"?')
+    expect(await schedules.get('x')).not.toBeNull()
   })
 
   it('is a schedule that is not there', async () => {

@@ -54,7 +54,7 @@ describe.each(PLACES)('two processes on $driver', { timeout: LONG_PATIENCE_MS },
     // The clock of one of them is an hour ahead.
     const start = (offset: number) => startProgram('ticker', [driver, location, String(EVERY_MS), String(offset)])
     const started: ChildProcess[] = [start(0), start(HOUR_MS)]
-    await Promise.all(started.map(spoken))
+    const said = await Promise.all(started.map(spoken))
     let kills = 0
     let naps = 0
     const ticks = async () => (await storage.counts({ jobNames: ['tick'] })).pending
@@ -66,7 +66,7 @@ describe.each(PLACES)('two processes on $driver', { timeout: LONG_PATIENCE_MS },
         kills += 1
         const next = start(place * HOUR_MS)
         started[place] = next
-        await spoken(next)
+        said.push(await spoken(next))
       } else {
         victim.kill('SIGSTOP')
         await pass(3 * EVERY_MS)
@@ -75,6 +75,7 @@ describe.each(PLACES)('two processes on $driver', { timeout: LONG_PATIENCE_MS },
       }
       await pass(2 * EVERY_MS)
     }
+    while ((await storage.cluster.inbox.counts({})).waiting > 0) await pass(EVERY_MS)
     await Promise.all(started.map(killed))
     for (const schedule of await storage.cluster.schedules.list({})) {
       const runs = (await storage.getRuns({ jobNames: ['tick'] })).filter(
@@ -88,7 +89,11 @@ describe.each(PLACES)('two processes on $driver', { timeout: LONG_PATIENCE_MS },
     }
     const told = (await storage.getRuns({ jobNames: ['told'] })).map(({ payload }) => payload)
     expect(new Set(told).size).toBe(told.length)
-    reportSuite({ suite: 'instants with kills', on: driver, instants: await ticks(), kills, naps })
+    const published = said.filter((word) => word !== 'started')
+    expect(published.length).toBeGreaterThan(0)
+    expect(told).toEqual(expect.arrayContaining(published.map((id) => JSON.stringify(id))))
+    const messages = published.length
+    reportSuite({ suite: 'instants with kills', on: driver, instants: await ticks(), messages, kills, naps })
     await close()
   })
 })

@@ -27,10 +27,11 @@ export function startProgram(name: string, args: readonly string[]): ChildProces
   return spawn(process.execPath, [`${OUT}/${name}.js`, ...args], { stdio: ['pipe', 'pipe', 'inherit'] })
 }
 
-/** Resolves when the program has said something. */
-export async function spoken(child: ChildProcess): Promise<void> {
+/** Resolves when the program has said something, with what it was. */
+export async function spoken(child: ChildProcess): Promise<string> {
   if (child.stdout === null) throw new Error('The program cannot be heard.')
-  await once(child.stdout, 'data')
+  const [said] = await once(child.stdout, 'data')
+  return String(said).trim()
 }
 
 export async function killed(child: ChildProcess): Promise<void> {

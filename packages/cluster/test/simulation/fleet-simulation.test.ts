@@ -1,5 +1,6 @@
 import { createStorageWithout, type GuardPlace } from '@coji/durably-core/simulation'
 import { type Guard, LIFECYCLE, type TransitionName } from '@coji/durably-core/storage'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { describe, expect, it } from 'vitest'
 import { LONG_PATIENCE_MS } from '../../../../test/pace'
 import { reportSuite } from '../../../../test/report'
@@ -32,6 +33,20 @@ describe('five processes with leaders, each call of which may fail, get lost or 
       expect([transition, (seen.get(transition) ?? 0) > 0]).toEqual([transition, true])
     }
     reportSuite({ suite: 'a cluster under faults', seeds: SEEDS, leaders, assignments: seen.get('assign') ?? 0 })
+  })
+
+  it('are found out where a delivery loses its runs', async () => {
+    const found = await simulateFleet(1, (now) => {
+      const storage = createMemoryStorage({ now })
+      const { inbox } = storage.cluster
+      const deliver: typeof inbox.deliver = (lead, deliveries) =>
+        inbox.deliver(
+          lead,
+          deliveries.map((delivery) => ({ ...delivery, runs: [] })),
+        )
+      return { ...storage, cluster: { ...storage.cluster, inbox: { ...inbox, deliver } } }
+    })
+    expect(found.wrong).toEqual([expect.stringContaining('were never delivered')])
   })
 
   it.each(GUARDED)('are found out where $transition does not ask for its guard $guard', async (place) => {

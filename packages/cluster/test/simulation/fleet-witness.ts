@@ -15,8 +15,6 @@ import { type LeadsSeen, LeadWitness } from './lead-witness'
 /** What was seen to be wrong, at the storage itself. */
 export interface FleetWitness {
   readonly wrong: string[]
-  /** Ends that were kept, by run. */
-  readonly ends: Map<string, number>
   /** How often each transition was seen. */
   readonly seen: Map<TransitionName, number>
 }
@@ -59,7 +57,7 @@ export function witnessed(
   storage: MemoryStorage,
   now: () => number,
 ): { readonly storage: MemoryStorage; readonly witness: FleetWitness } {
-  const witness: FleetWitness = { wrong: [], ends: new Map(), seen: new Map() }
+  const witness: FleetWitness = { wrong: [], seen: new Map() }
   const leads = new LeadWitness(witness.wrong, now)
   const look = async (): Promise<Runs> => new Map((await storage.getRuns({})).map((run) => [run.id, run]))
   const watch = <T extends Call>(name: string, call: T): T =>
@@ -97,7 +95,6 @@ function judge(witness: FleetWitness, deed: Deed): void {
     const made = (MAY[name] ?? []).find((transition) => isMade(transition, was, now))
     if (made === undefined) witness.wrong.push(`${name} brought run ${id} from ${was?.status} to ${now.status}`)
     else witness.seen.set(made, (witness.seen.get(made) ?? 0) + 1)
-    if (now.finishedAt !== null) witness.ends.set(id, (witness.ends.get(id) ?? 0) + 1)
     if (was !== undefined) judgeChange(witness, deed, { was, now })
   }
   judgeSlots(witness, after)

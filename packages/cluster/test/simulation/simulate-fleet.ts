@@ -39,6 +39,7 @@ export async function simulateFleet(
   }
   const client = createDurably({ storage, logger: null, environment: { clock, random } })
   client.register({ placed: defineJob({ name: 'placed', input: schemaOf<unknown>() }, () => {}) })
+  const published = new Set<string>()
   const processes = Array.from({ length: PROCESSES }, () => start(FAULTS))
   // Of its own, so that what it does changes nothing of what the others do.
   const impostor = randomFrom(-seed)
@@ -49,7 +50,7 @@ export async function simulateFleet(
     const one = processes[place] as SimProcess
     const what = random()
     if (what < 0.45) trigger(one, deed)
-    else if (what < 0.55) void one.durably.publish({ type: 'x', payload: deed, dedupeKey: String(deed) }).catch(drop)
+    else if (what < 0.55) publish(one, deed)
     else if (what < 0.7) one.pause()
     else if (what < 0.85) one.goOn()
     else if (what < 0.9) {
@@ -66,7 +67,7 @@ export async function simulateFleet(
   // No more of them: what is there has to come to its end.
   await storage.cluster.schedules.change({ tenant: '', name: 'often', pausedBecause: 'the end', isAnew: false })
   await clock.advance(4 * CONFIRM_MS)
-  const wrong = [...witness.wrong, ...(await judgeEnd(storage))]
+  const wrong = [...witness.wrong, ...(await judgeEnd(storage, published))]
   const lead = await storage.cluster.getLead('leader')
   for (const one of processes) one.kill()
   return { wrong: [...new Set(wrong)], seen: witness.seen, leaders: lead?.epoch ?? 0 }
@@ -81,6 +82,12 @@ export async function simulateFleet(
     for (const one of processes) one.goOn()
   }
 
+  /** Only what was answered has to arrive. */
+  function publish({ durably }: SimProcess, deed: number): void {
+    const answer = durably.publish({ type: 'x', payload: deed, dedupeKey: String(deed) })
+    void answer.then(() => published.add(String(deed))).catch(drop)
+  }
+
   function trigger({ durably }: SimProcess, deed: number): void {
     const job = pick(random, ['placed', 'placed', 'lasting', 'plain'])
     const tenant = pick(random, ['', '', 'a', 'b'])
@@ -91,7 +98,7 @@ export async function simulateFleet(
 
 function drop(): void {}
 
-async function judgeEnd(storage: MemoryStorage): Promise<readonly string[]> {
+async function judgeEnd(storage: MemoryStorage, published: ReadonlySet<string>): Promise<readonly string[]> {
   const runs = await storage.getRuns({})
   const open = runs.filter(({ status }) => status !== 'completed')
   const wrong = open.map(({ id, status, jobName, assignedWorkerId }) => {
@@ -108,5 +115,7 @@ async function judgeEnd(storage: MemoryStorage): Promise<readonly string[]> {
   const messages = runs.filter(({ jobName, payload }) => jobName === 'placed' && /^\d+$/.test(payload ?? ''))
   const ofMessages = messages.filter(({ idempotencyKey }) => idempotencyKey !== null).map(({ payload }) => payload)
   if (new Set(ofMessages).size !== ofMessages.length) wrong.push('a message was delivered twice')
+  const lost = [...published].filter((payload) => !ofMessages.includes(payload))
+  if (lost.length > 0) wrong.push(`the messages ${lost.join()} were never delivered`)
   return wrong
 }

@@ -30,7 +30,7 @@ export function createInbox(memory: Memory, { read, write }: Operations): InboxS
       }),
     waiting: (limit) => read(() => waiting(memory, limit)),
     deliver: (lead, deliveries) => write(() => deliveries.map((delivery) => deliver(memory, lead, delivery))),
-    ripe: (limit) => read(() => memory.gathered.ripe(limit, clock)),
+    ripe: (limit) => read(() => ripe(memory, limit)),
     release: (lead, releases) => write(() => releases.map((release) => settle(memory, lead, release))),
     list: ({ limit, after, ...query }) =>
       read(() => {
@@ -105,6 +105,12 @@ function deliver(memory: Memory, lead: Lead, delivery: Delivery): DeliveryAnswer
   }
   messages.put({ ...before, processedAt: clock.now(), wanted })
   return { kept: true, created: created.map(({ entry }) => entry.record.id) }
+}
+
+function ripe({ gathered, messages, clock }: Memory, limit: number) {
+  const found = gathered.ripe(limit, clock)
+  const jobs = new Set(found.groups.map(({ jobName }) => jobName))
+  return { ...found, subscriptions: messages.subscriptions.filter(({ jobName }) => jobs.has(jobName)) }
 }
 
 function settle(memory: Memory, lead: Lead, release: Release): DeliveryAnswer {

@@ -125,13 +125,13 @@ export interface MessageCounts {
 export interface InboxStorage<Trx = unknown> {
   /** All or nothing, answers in order. In a transaction of the caller's where one is given. */
   publish(messages: readonly NewMessage[], transaction?: Trx): Promise<readonly PublishAnswer[]>
-  /** What these jobs want from now on, and nothing else. */
+  /** What these jobs want from now on, and nothing else; of a job without a subscription nothing is left. */
   subscribe(jobNames: readonly string[], subscriptions: readonly Subscription[]): Promise<void>
   waiting(limit: number): Promise<WaitingMessages>
   /** Creates the runs and marks the messages as delivered, in one write; one answer a delivery, in order. */
   deliver(lead: Lead, deliveries: readonly Delivery[]): Promise<readonly DeliveryAnswer[]>
-  /** Of `limit` groups at most; of one whose messages are more than `max` the first ones. */
-  ripe(limit: number): Promise<RipeGroups>
+  /** Of `limit` groups at most, with what their jobs want; of one whose messages are more than `max` the first ones. */
+  ripe(limit: number): Promise<RipeGroups & Pick<WaitingMessages, 'subscriptions'>>
   /** Creates the runs and forgets what they were gathered from, in one write; one answer a release, in order. */
   release(lead: Lead, releases: readonly Release[]): Promise<readonly DeliveryAnswer[]>
   /** Oldest first; a page goes on after the last message of the one before. */

@@ -1,9 +1,10 @@
-import type { Delivery, DeliveryAnswer, Lead, Release, RipeGroup, RipeGroups } from '@coji/durably-core/storage'
+import type { Delivery, DeliveryAnswer, InboxStorage, Lead, Release, RipeGroup } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { createLeadLock, isLeading, type LeadName, leadValues } from './leads'
 import { msUntil, type Reader } from '../read'
 import { and, type Row, rowsOf, type Sql, type SqlContext, statement, valueOf, type WriteTarget } from '../statement'
 import { createRunList } from './run-list'
+import { toSubscription } from './subscription'
 
 /** Keeps messages for jobs that gather them: those that this very delivery has marked. */
 export function gatherStatement(context: SqlContext) {
@@ -30,6 +31,8 @@ export function createGathered(context: SqlContext) {
   return { ripe: createRipe(context), release: createRelease(context) }
 }
 
+type Ripe = Awaited<ReturnType<InboxStorage['ripe']>>
+
 function createRipe(context: SqlContext) {
   const { tables, dialect } = context
   const groups = sql`select g.job_name, g.tenant, g.key, min(g.mode) as mode, min(g.max) as max, count(*) as members,
@@ -48,10 +51,21 @@ function createRipe(context: SqlContext) {
         on r.job_name = g.job_name and r.tenant = g.tenant and r.key = g.key
       order by g.created_at, g.place, g.id`,
   )
-  return async function ripe(reader: Reader, limit: number): Promise<RipeGroups> {
+  const wishes = statement<'jobs'>(
+    context,
+    (p) => sql`select ${dialect.columns('subscriptions', 'w')} from ${tables.subscriptions} as w
+      where w.job_name in (select value from ${dialect.listOf(p('jobs'))}) order by w.job_name, w.type`,
+  )
+  return async function ripe(reader: Reader, limit: number): Promise<Ripe> {
     const [seen = {}] = await reader.read(look.bind({}))
     const rows = Number(seen['ripe']) === 0 ? [] : await reader.read(members.bind({ limit }))
-    return { groups: groupsOf(rows), nextInMs: msUntil(seen['next_at'], seen['now']) }
+    const jobs = JSON.stringify([...new Set(rows.map((row) => row['job_name']))])
+    const wanted = rows.length === 0 ? [] : await reader.read(wishes.bind({ jobs }))
+    return {
+      groups: groupsOf(rows),
+      subscriptions: wanted.map(toSubscription),
+      nextInMs: msUntil(seen['next_at'], seen['now']),
+    }
   }
 }
 

@@ -12,12 +12,12 @@ import { sql } from 'kysely'
 import type { SqlType } from '../dialect'
 import { msUntil, type Reader } from '../read'
 import { insertNote, noteValues } from '../write'
+import { toSubscription } from './subscription'
 import {
   and,
   compileQuery,
   list,
   namesOf,
-  type Row,
   rowsOf,
   type Sql,
   type SqlContext,
@@ -231,8 +231,4 @@ function conditionsOf(context: SqlContext, query: MessageQuery, others: readonly
     ...(before === undefined ? [] : [sql`created_at < ${value(before, 'instant')}`]),
     ...others,
   )
-}
-
-function toSubscription(row: Row): Subscription {
-  return { jobName: String(row['job_name']), type: String(row['type']), definition: String(row['definition']) }
 }

@@ -20,8 +20,13 @@ for (const name of ['one', 'other']) {
 createInbox(durably, { pollingInterval: 100 })
 durably.defineJob({ name: 'told', on: 'told', input: anything() }, async () => {})
 durably.start()
-await durably.publish({ type: 'told', payload: `${process.pid}`, dedupeKey: `${process.pid}` }).catch(() => {})
-process.stdout.write('started\n')
+// Whoever hears the name of the message may rely on it.
+const id = crypto.randomUUID()
+const isKept = await durably.publish({ type: 'told', payload: id, dedupeKey: id }).then(
+  () => true,
+  () => false,
+)
+process.stdout.write(isKept ? `${id}\n` : 'started\n')
 
 function anything() {
   return { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const

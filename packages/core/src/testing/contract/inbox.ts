@@ -174,6 +174,33 @@ export const INBOX_CASES = casesOf('cluster', 'inbox', {
     assertEqual(await told(), [wish('b', 'user.created', '{"where":1}')], 'after a restart')
   },
 
+  'a job that is forgotten wants nothing of any type, and others want what they wanted': async (kit) => {
+    const { inbox } = kit.cluster
+    const wish = (jobName: string, type: string) => ({ jobName, type, definition: '{}' })
+    await inbox.subscribe(['gone', 'stays'], [wish('gone', 'x'), wish('gone', 'y'), wish('stays', 'x')])
+    await inbox.subscribe(['gone'], [])
+    for (const type of ['x', 'y']) await publish(kit, { type })
+    assertEqual((await inbox.waiting(10)).subscriptions, [wish('stays', 'x')], 'subscriptions')
+  },
+
+  'what is gathered is told with what its jobs want': async (kit) => {
+    const { inbox } = kit.cluster
+    const wish = (jobName: string) => ({ jobName, type: 'x', definition: `{"jobVersion":"of ${jobName}"}` })
+    await inbox.subscribe(['a', 'b', 'other'], [wish('a'), wish('b'), wish('other')])
+    assertEqual((await inbox.ripe(10)).subscriptions, [], 'of nothing')
+    const gather = (jobName: string) => ({ jobName, key: '', mode: 'last', waitMs: -1000, max: 0 }) as const
+    const delivery = { ...deliveryOf(await publish(kit), []), wanted: 3 }
+    const gathered = [gather('a'), gather('b'), gather('left the code')]
+    await inbox.deliver(await leadOf(kit), [{ ...delivery, gathered }])
+    const { groups, subscriptions } = await inbox.ripe(10)
+    assertEqual(groups.map(({ jobName }) => jobName).sort(), ['a', 'b', 'left the code'], 'groups')
+    assertEqual(
+      [...subscriptions].sort((x, y) => (x.jobName < y.jobName ? -1 : 1)),
+      [wish('a'), wish('b')],
+      'subscriptions',
+    )
+  },
+
   'delivered messages are delivered again when somebody asks for it': async (kit) => {
     const lead = await leadOf(kit)
     const messages = [await publish(kit), await publish(kit, { type: 'other' }), await publish(kit, { tenant: 'acme' })]
