@@ -1,4 +1,6 @@
 import { createDurably, defineJob } from '@coji/durably-core'
+import type { Lease } from '@coji/durably-core/storage'
+import { runCommit } from '@coji/durably-core/testing'
 import { createKyselyStorage } from '@coji/durably-storage-kysely'
 import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'
 import Database from 'better-sqlite3'
@@ -50,12 +52,15 @@ it('a restored backup takes no write of the past, and runs nothing again that it
   const recorded = raw.prepare(`select r.payload || ' ' || s.name as name from durably_steps as s
     join durably_runs as r on r.id = s.run_id where s.status = 'completed'`)
   const done = new Set((recorded.all() as { readonly name: string }[]).map(({ name }) => name))
-  const running = raw.prepare(`select count(*) as n from durably_runs where status = 'running'`).get()
+  const running =
+    raw.prepare(`select id as runId, lease_epoch as epoch, claim_token as token, leader_epoch as leaderEpoch,
+    commit_no as commits from durably_runs where status = 'running'`)
+  const held = running.all() as (Lease & { readonly commits: number })[]
   // So much later that all leases of that moment are over.
   raw.exec(`update durably_runs set lease_until = '2020-01-01T00:00:00.000Z' where status = 'running';
     update durably_leaders set lead_until = '2020-01-01T00:00:00.000Z'`)
   raw.close()
-  expect([done.size > 0, running]).toEqual([true, { n: expect.any(Number) }])
+  expect([done.size > 0, held.length > 0]).toEqual([true, true])
 
   const restored = open('restored', backup)
   restored.durably.start()
@@ -63,6 +68,22 @@ it('a restored backup takes no write of the past, and runs nothing again that it
   const again = began.filter(({ world, name }) => world === 'restored' && done.has(name))
   expect(again).toEqual([])
   expect(await restored.storage.counts({})).toMatchObject({ completed: RUNS, failed: 0 })
+
+  // What a worker and a leader of before hold, who are led to the restored database.
+  const ends = held.map(({ commits, ...lease }) =>
+    runCommit(
+      { lease, commitNo: commits + 1 },
+      { outcome: { kind: 'complete', output: null, events: [], eventsIfCancelled: [] } },
+    ),
+  )
+  const lost = held.map(() => ({ kept: false }))
+  expect(await restored.storage.commit(ends)).toMatchObject(lost)
+  expect(
+    await restored.storage.renew(
+      ends.map(({ lease }) => lease),
+      1000,
+    ),
+  ).toMatchObject(lost)
   const run = await restored.durably.trigger('job', 99)
   const { version } = (await restored.storage.getRun(run.id)) ?? { version: 0 }
   const byTheOldLeader = [{ runId: run.id, version, workerId: 'live', events: [] }]

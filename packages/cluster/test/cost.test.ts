@@ -1,0 +1,67 @@
+import { createDurably, defineJob, type Durably } from '@coji/durably-core'
+import { createKyselyStorage } from '@coji/durably-storage-kysely'
+import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { createCluster, createInbox, createScheduler } from '../src/index'
+import { HOUR, schemaOf } from './stage'
+
+const RUNS = 20
+
+/** The statements that runs of two steps are made of, one run after the other. */
+async function statementsOf(prepare: (durably: Durably) => Promise<unknown>): Promise<Record<string, number>> {
+  const folder = mkdtempSync(join(tmpdir(), 'durably-cost-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const counts: Record<string, number> = {}
+  const onStatement = (sql: unknown) => {
+    const text = String(sql)
+      .replaceAll(/'[^']*'/g, "''")
+      .replaceAll(/\b\d+(\.\d+)?\b/g, '0')
+    if (/durably_(runs|steps)/.test(text)) counts[text] = (counts[text] ?? 0) + 1
+  }
+  const storage = createKyselyStorage({
+    dialect: betterSqlite3({ filename: join(folder, 'app.db'), options: { verbose: onStatement } }),
+  })
+  const durably = createDurably({
+    storage,
+    logger: null,
+    pollingInterval: HOUR,
+    heartbeatInterval: HOUR,
+    staleThreshold: 4 * HOUR,
+  })
+  onTestFinished(() => durably.close())
+  const job = defineJob({ name: 'job', input: schemaOf<number>() }, async (ctx, n) => {
+    await ctx.run('a', () => n)
+    await ctx.run('b', () => n)
+  })
+  const { job: handle } = durably.register({ job })
+  await durably.migrate()
+  const isReady = prepare(durably)
+  durably.start()
+  await isReady
+  for (const text of Object.keys(counts)) delete counts[text]
+  for (let n = 0; n < RUNS; n++) await handle.triggerAndWait(n)
+  return counts
+}
+
+it('a leader adds no statement to a run that needs none, and makes none of them longer', async () => {
+  const alone = await statementsOf(async () => {})
+  const led = await statementsOf(async (durably) => {
+    createScheduler(durably)
+    createInbox(durably)
+    const cluster = createCluster(durably)
+    await expect.poll(() => cluster.status().isLeader).toBe(true)
+  })
+  const ofRuns = Object.keys(alone).filter((text) => (alone[text] ?? 0) >= RUNS)
+  expect(ofRuns.length).toBeGreaterThan(3)
+  for (const text of ofRuns) {
+    expect(led[text], text).toBeGreaterThanOrEqual(RUNS)
+    // Behind an ended run a worker may look once more, or has heard of the next one already.
+    expect(led[text], text).toBeLessThanOrEqual(Math.max(alone[text] ?? 0, 2 * RUNS))
+  }
+  // What is sent by the clock, such as looks for work to place, is less than once a run.
+  const more = Object.entries(led).filter(([text, count]) => count >= RUNS && !(text in alone))
+  expect(more).toEqual([])
+})
