@@ -86,7 +86,7 @@ export function createCluster(durably: Durably, options: ClusterOptions = {}): C
   const begin = (term: StartedTerm) => {
     if (isClosed) return
     const unwatch = durably.storage.watch?.subscribe(({ kind }) => {
-      if (kind === 'runs' && leader.status().isLeader) duties.placing.wake()
+      if (kind === 'runs' && leader.status().isLeader && duties.mayPlace()) duties.placing.wake()
     })
     endings = [
       ...(leads ? [leader.start(), duties.placing.start(), duties.reassigning.start()] : []),
@@ -166,7 +166,7 @@ function leadersDuties({ durably, cluster, everyMs, settings }: DutiesParams) {
       return null
     },
   })
-  return { placing, reassigning, done }
+  return { placing, reassigning, done, mayPlace: () => placer.mayPlace }
 }
 
 const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {

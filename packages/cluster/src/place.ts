@@ -27,6 +27,8 @@ export class Placer {
   #from: readonly TenantPlace[] = []
   readonly #turns = new Turns()
   readonly #refusals = new Refusals()
+  /** Whether any worker takes placed runs, as far as is known: where none does, runs that change are no reason to look. */
+  mayPlace = true
 
   constructor(params: PlacerParams) {
     this.#params = params
@@ -47,7 +49,9 @@ export class Placer {
 
   async #look(): Promise<{ readonly places: readonly Place[]; readonly hasMore: boolean }> {
     const { placement } = this.#params
-    const workers = withRoom(await placement.getWorkers())
+    const all = await placement.getWorkers()
+    this.mayPlace = all.some(({ placedJobs }) => placedJobs.length > 0)
+    const workers = withRoom(all)
     const jobs = [...new Set(workers.flatMap(({ placedJobs }) => placedJobs))]
     if (jobs.length === 0) return { places: [], hasMore: false }
     const room = workers.reduce((sum, { capacity, running, assigned }) => sum + capacity - running - assigned, 0)
