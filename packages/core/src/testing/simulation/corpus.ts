@@ -25,4 +25,5 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 262, found: 'a retry that its worker timed began before its time by a storage whose clock was set back' },
   { seed: 403, found: 'a neighbour of a suspect was judged by what its worker held after the suspect was taken back' },
   { seed: 161, found: 'a run that also waited for its next try rested on when all its children had ended' },
+  { seed: 290, found: 'the judge did not know that who claims a run that was lost too often fails it' },
 ]

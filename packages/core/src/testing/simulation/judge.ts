@@ -30,11 +30,28 @@ export function judgeStart(run: ModelRun, { step, tools, kind, runAttempt }: Bod
 
 /** Before the outcome is taken in. */
 export function judgeOutcome(run: ModelRun, outcome: Outcome): void {
+  if (run.isSpent) {
+    judgeEndOfSpent(run, outcome)
+    return
+  }
   if (outcome.kind === 'complete') judgeOutput(run, outcome.output)
   if (outcome.kind === 'fail') judgeFailure(run, outcome)
   if (outcome.kind === 'retryLater') judgeRetry(run, outcome)
   if (outcome.kind === 'suspend') judgeSuspension(run, outcome)
   if (outcome.kind === 'timeOut') must(run.wanted.timeoutMs !== null, () => `run ${run.wanted.id} has no time-out`)
+}
+
+/** Whoever claims it fails it before any body, unless they have to let go of it. */
+function judgeEndOfSpent(run: ModelRun, outcome: Outcome): void {
+  if (outcome.kind !== 'fail') {
+    must(
+      ['release', 'cancelled', 'timeOut', 'park'].includes(outcome.kind),
+      () => `run ${run.wanted.id} was spent, and left by ${outcome.kind}`,
+    )
+    return
+  }
+  const isRight = outcome.detail.code === 'crash_limit' && outcome.error.includes(` ${run.crashes} times in a row `)
+  must(isRight, () => `run ${run.wanted.id} was spent after ${run.crashes} crashes, and failed with "${outcome.error}"`)
 }
 
 function judgeOutput(run: ModelRun, output: string | null): void {

@@ -47,6 +47,8 @@ export interface ModelRun {
   attempt: number
   attemptBase: number
   crashes: number
+  /** Its workers were lost too often, and who found that does not know what its failure calls: who claims it fails it. */
+  isSpent: boolean
   epoch: number
   /** Stays when the run leaves `running`: a commit sent again is recognised by it. */
   token: string
@@ -99,6 +101,7 @@ export function newModelRun(wanted: NewRun, now: number): ModelRun {
     attempt: 1,
     attemptBase: 0,
     crashes: 0,
+    isSpent: false,
     epoch: 0,
     token: '',
     owner: null,

@@ -37,6 +37,7 @@ export function beginAnew(run: ModelRun): void {
     epoch: run.epoch + 1,
     token: '',
     crashes: 0,
+    isSpent: false,
   })
   for (const { name } of waitingRows(run)) run.liveSteps.delete(name)
   Object.assign(run, { output: null, error: null, deadlineAt: null, finishedAt: null, cancelAsked: false })

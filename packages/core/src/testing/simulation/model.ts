@@ -315,8 +315,10 @@ export class Model {
 
   /** Of a job that does not fail here it is due for who knows the job. */
   #fallAtLimit(run: ModelRun, { crashLimit, failsOnly, events }: RecoverParams): void {
-    if (failsOnly?.includes(run.wanted.jobName) === false) this.#wait(run, run.createdAt, events.pending)
-    else {
+    if (failsOnly?.includes(run.wanted.jobName) === false) {
+      run.isSpent = true
+      this.#wait(run, run.createdAt, events.pending)
+    } else {
       run.error = crashLimit.error
       this.#end(run, 'failed', events.failed)
     }
