@@ -12,6 +12,8 @@ import { buildPrograms, killed, spoken, startProgram } from './programs'
 import { type RoughProxy, startRoughProxy } from './rough-proxy'
 
 const LEASE_MS = 1500
+/** Of a run, as `programs/member.ts` has it; the other one is the leader's. */
+const RUN_LEASE_MS = 2 * LEASE_MS
 const EVERY_MS = 200
 const LEADERS = scaled({ quick: 2, full: 200 })
 const ROUNDS = scaled({ quick: 1, full: 20 })
@@ -122,7 +124,7 @@ describe('a cluster on Postgres', { timeout: LONG_PATIENCE_MS }, () => {
       expect(epochs).toEqual([...epochs].sort((a, b) => a - b))
     }
     await proxy.close()
-    const leases = Math.max(...healing) / LEASE_MS
+    const leases = Math.max(...healing) / RUN_LEASE_MS
     if (SCALE === 'full') expect(leases).toBeLessThan(MOST_LEASES)
     reportSuite({
       ...{ suite: 'a network that breaks', rounds: 3 * ROUNDS, runs: runs.length },
