@@ -72,8 +72,7 @@ export async function removeForgotten({ db, durably }: Opened, userId?: string):
       const { status } = await mine.cancel(run_id).catch(unlessEnded)
       if (!isEnded(status)) continue
     }
-    // Another process may do the same.
-    if (run !== null) await mine.deleteRun(run_id).catch(unlessGone)
+    if (run !== null && !(await isRemoved(mine.deleteRun(run_id)))) continue
     await db.deleteFrom('forgotten_runs').where('run_id', '=', run_id).where('user_id', '=', user_id).execute()
   }
 }
@@ -84,8 +83,16 @@ function unlessEnded(error: unknown): { readonly status: RunStatus } {
   throw error
 }
 
-function unlessGone(error: unknown): void {
-  if (!(error instanceof NotFoundError)) throw error
+/** Another process may do the same; one that cannot go yet keeps no other from going. */
+async function isRemoved(removal: Promise<unknown>): Promise<boolean> {
+  try {
+    await removal
+    return true
+  } catch (error) {
+    if (error instanceof NotFoundError) return true
+    if (error instanceof ConflictError) return false
+    throw error
+  }
 }
 
 const MOST_AT_ONCE = 500
