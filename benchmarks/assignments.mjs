@@ -5,14 +5,18 @@ import { createDurably } from '@coji/durably'
 import { betterSqlite3 } from '@coji/durably/better-sqlite3'
 import { postgres } from '@coji/durably/postgres'
 import { newRun } from '@coji/durably/testing'
+import { createCluster } from '@coji/durably-cluster'
 import { freshDatabase } from './databases.mjs'
 import { startPostgres } from './postgres.mjs'
 
-// What one leader assigns a second beside what one worker claims, from a backlog of many tenants: the storage alone.
+// What one leader assigns a second beside what one worker claims, from a backlog of many tenants: the storage alone, and with
+// the leader of a cluster that chooses the places.
 
 const RUNS = Number(process.argv[2] ?? 20_000)
 const TENANTS = 50
 const AT_ONCE = 200
+const WORKERS = 10
+const HOUR_MS = 3_600_000
 
 async function fill(storage) {
   for (let done = 0; done < RUNS; done += AT_ONCE) {
@@ -29,7 +33,7 @@ async function rateOf(work) {
   return Math.round(done / ((performance.now() - startedAt) / 1000))
 }
 
-async function measure(storage) {
+async function measureStorage({ storage }) {
   await storage.migrate()
   await fill(storage)
   const own = { workerId: 'w', limit: AT_ONCE, leaseMs: 60_000, jobs: ['job'], holdsSuspect: false, events: [] }
@@ -40,7 +44,7 @@ async function measure(storage) {
   })
   await fill(storage)
   const { placement } = storage.cluster
-  const lead = await storage.cluster.lead({ name: 'leader', workerId: 'l', ttlMs: 3_600_000 })
+  const lead = await storage.cluster.lead({ name: 'leader', workerId: 'l', ttlMs: HOUR_MS })
   const query = { jobs: ['job'], from: [], tenants: TENANTS, limitEach: AT_ONCE / TENANTS }
   const assignments = await rateOf(async () => {
     const { runs } = await placement.waiting(query)
@@ -60,14 +64,33 @@ async function measure(storage) {
   return { 'claims/s': claims, 'assignments/s': assignments, 'starts/s': starts }
 }
 
+/** Workers that are there and start nothing, with room for all of it. */
+async function measureLeader(durably) {
+  const { storage } = durably
+  await storage.migrate()
+  await fill(storage)
+  const { placement } = storage.cluster
+  for (let n = 0; n < WORKERS; n++) {
+    const own = { workerId: `worker ${n}`, presence: 'active', capacity: RUNS / WORKERS, placedJobs: ['job'] }
+    await placement.beat({ ...own, labels: {}, codeVersion: null, ttlMs: HOUR_MS })
+  }
+  const cluster = createCluster(durably)
+  const placed = await rateOf(async () => (await cluster.lead()).assigned)
+  await storage.close()
+  return { 'placed by the leader/s': placed }
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'durably-assignments-'))
 const server = await startPostgres()
 const rows = {}
 for (const name of ['better-sqlite3 fast', 'postgres']) {
-  const { file, url } = await freshDatabase(name, { folder, postgres: server.url })
-  const dialect = file === undefined ? postgres({ connectionString: url }) : betterSqlite3(file)
-  const durably = createDurably({ dialect, durability: 'fast' })
-  rows[name] = await measure(durably.storage)
+  rows[name] = {}
+  for (const measure of [measureStorage, measureLeader]) {
+    const { file, url } = await freshDatabase(name, { folder, postgres: server.url })
+    const dialect = file === undefined ? postgres({ connectionString: url }) : betterSqlite3(file)
+    const durably = createDurably({ dialect, durability: 'fast', logger: null })
+    Object.assign(rows[name], await measure(durably))
+  }
 }
 await server.end()
 rmSync(folder, { recursive: true, force: true })

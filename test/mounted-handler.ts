@@ -1,5 +1,6 @@
 import { createDurablyClient } from '@coji/durably-server/client'
 import { expect } from 'vitest'
+import { described } from '../packages/server/test/described'
 
 /** A job that waits for a signal, at whose end its value is part of the output. */
 export interface AskingJob {
@@ -12,10 +13,10 @@ export interface AskingJob {
 
 /**
  * What a handler has to carry wherever it is mounted: bodies and answers, a stream of events that ends with its run, and
- * an answer of 404. A worker is at work behind it.
+ * an answer of 404. A worker is at work behind it. Each answer is as the OpenAPI document says.
  */
 export async function seeRunThrough(url: string, job: AskingJob): Promise<void> {
-  const client = createDurablyClient({ url })
+  const client = createDurablyClient({ url, fetch: described(fetch, new URL(url).pathname) })
   const { id } = await client.trigger(job.jobName, job.payload)
   const events: string[] = []
   for await (const { type } of client.subscribe(id)) {

@@ -7,12 +7,15 @@ import { join } from 'node:path'
 import { chromium } from 'playwright'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chromiumOptions } from '../../../test/chromium'
+import { type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
 import { scaled } from '../../../test/scale'
 import { selfSigned } from '../../../test/self-signed'
+import { freePort } from '../src/local/free-port'
 import { button, signIn, textOf, withTabs } from '../web/test/chat-site'
 import { type Collector, startCollector } from './collector'
-import { answerIn, Browser, type Frame, isPiece, piecesIn, type Answered } from './deployment'
-import { CLIENT, startIssuer, wayBack } from './issuer'
+import { type Answered, answerIn, Browser, type Frame, isPiece, isSuspended, piecesIn } from './deployment'
+import { CLIENT, type Issuer, startIssuer, wayBack } from './issuer'
+import { CALLBACKS } from './oauth-site'
 import { type Processes, startProcesses } from './processes'
 
 /** Somebody whom the agent writes to, and who does not answer at once. */
@@ -38,24 +41,41 @@ async function startMailbox() {
 
 let mailbox: Awaited<ReturnType<typeof startMailbox>>
 let collector: Collector
+let postgres: OwnPostgres
+let issuer: Issuer
 let processes: Processes
 let origin: string
 
 beforeAll(async () => {
   mailbox = await startMailbox()
   collector = await startCollector()
+  postgres = await startOwnPostgres()
+  const port = await freePort()
+  origin = `http://localhost:${port}`
+  issuer = await startIssuer({ redirectUris: Object.values(CALLBACKS).map((path) => `${origin}${path}`) })
+  const client = { ISSUER: issuer.url, CLIENT_ID: CLIENT.id, CLIENT_SECRET: CLIENT.secret }
   processes = await startProcesses({
     hasPage: true,
-    given: { FETCH_HOSTS: mailbox.host, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
-    own: { DEMO_WORD_MS: '5', DRAIN_MS: '50', RUNS_PER_MINUTE: '100000', OTEL_BSP_SCHEDULE_DELAY: '100' },
+    database: await postgres.createDatabase(),
+    given: {
+      ...{ WEB_PORT: String(port), FETCH_HOSTS: mailbox.host, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+      ...{ DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
+      ...Object.fromEntries([...prefixed('SIGN_IN', client), ...prefixed('OPENAI_OAUTH', client)]),
+    },
+    own: { DEMO_WORD_MS: '5', OTEL_BSP_SCHEDULE_DELAY: '100' },
   })
-  origin = processes.webUrl.replace('127.0.0.1', 'localhost')
 })
 afterAll(async () => {
   await processes.end()
+  await postgres.end()
+  await issuer.end()
   mailbox.end()
   collector.end()
 })
+
+function prefixed(prefix: string, variables: Readonly<Record<string, string>>): (readonly [string, string])[] {
+  return Object.entries(variables).map(([name, value]) => [`${prefix}_${name}`, value])
+}
 
 function browser(...urls: string[]): Browser {
   const given = new Browser(...(urls.length === 0 ? [processes.webUrl] : urls))
@@ -248,6 +268,48 @@ it('14.4: settings, logins and conversations are in no process', async () => {
   })
 })
 
+it.each(['sign-in', 'connect'] as const)(
+  '14.4: a visit to %s that is begun at an instance which is killed then comes to its end at the other one',
+  async (purpose) => {
+    const [first = '', second = ''] = processes.apiUrls
+    const alice = purpose === 'connect' ? await browser(first).be('ada') : browser(first)
+    const back = await wayBack(alice, purpose, { returnTo: '/settings' })
+    await processes.kill('api-1')
+    alice.urls = [second]
+    const arrival = await alice.fetch(`${back.pathname}${back.search}`)
+    const location = `${origin}/settings${purpose === 'connect' ? '?connected=1' : ''}`
+    expect(arrival.headers.get('location')).toBe(location)
+    await processes.ready('api-1')
+    alice.urls = [first]
+    if (purpose === 'sign-in') expect((await alice.get('/api/me')).body.user.name).toBe('<b>alice</b>')
+    else expect((await alice.get('/api/connection')).body.isConnected).toBe(true)
+    const again = await alice.fetch(`${back.pathname}${back.search}`)
+    expect(again.headers.get('location')).toBe(`${origin}/?oauth_error=state`)
+    if (purpose === 'connect') await alice.send('DELETE', '/api/connection')
+  },
+)
+
+it('an approval outlives all processes and the database, and its call is made once', async () => {
+  const ada = await browser().be('ada')
+  const given = JSON.stringify({ url: `http://${mailbox.host}/`, body: { text: 'after all of it' } })
+  const run = await ada.say(await ada.newSession(), `/post_json ${given}`)
+  await ada.until(run, isSuspended)
+  const before = mailbox.got.length
+  await postgres.stop('immediate')
+  await Promise.all(processes.places.map(({ name }) => processes.kill(name)))
+  await postgres.start()
+  await Promise.all(processes.places.map(({ name }) => processes.ready(name)))
+  const { approvals } = (await ada.get('/api/approvals')).body
+  expect(approvals).toMatchObject([{ run_id: run, tool: 'post_json', why: 'approval' }])
+  await ada.post(`/api/approvals/${run}/${encodeURIComponent(approvals[0].name)}`, { decision: 'approve' })
+  await expect.poll(() => mailbox.got.length).toBeGreaterThan(before)
+  mailbox.answer()
+  const frames = await ada.ended(run)
+  expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
+  expect(piecesIn(frames).filter(isPiece('tool-result'))).toMatchObject([{ result: { status: 200 } }])
+  expect(mailbox.got.slice(before)).toEqual([`${run}/1.1`])
+})
+
 describe('14.6: in prod', () => {
   it('the provider sends browsers to the public address, where any instance checks the state in the database', async () => {
     const origin = 'https://chat.example.com'
@@ -257,13 +319,12 @@ describe('14.6: in prod', () => {
     const folder = await mkdtemp(join(tmpdir(), 'agentic-web-ca-'))
     await writeFile(join(folder, 'ca.pem'), tls.cert)
     const client = { ISSUER: issuer.url, CLIENT_ID: CLIENT.id, CLIENT_SECRET: CLIENT.secret }
-    const named = (prefix: string) => Object.entries(client).map(([name, value]) => [`${prefix}_${name}`, value])
     const prod = await startProcesses({
       services: ['api'],
       given: {
         ...{ PROFILE: 'prod', PUBLIC_URL: origin, DEMO_USERS: '0' },
         ...{ SECRET_KEYS: `k:${'k'.repeat(32)}`, LINK_SECRET: 'l'.repeat(32) },
-        ...Object.fromEntries([...named('SIGN_IN'), ...named('OPENAI_OAUTH')]),
+        ...Object.fromEntries([...prefixed('SIGN_IN', client), ...prefixed('OPENAI_OAUTH', client)]),
       },
       own: { NODE_EXTRA_CA_CERTS: join(folder, 'ca.pem') },
     })

@@ -224,3 +224,8 @@ export const isPiece =
   <TType extends Piece['type']>(type: TType) =>
   (piece: Piece): piece is Extract<Piece, { type: TType }> =>
     piece.type === type
+
+/** The run rests until somebody decides, and no worker holds it. */
+export function isSuspended(piece: Piece): piece is Extract<Piece, { type: 'state' }> {
+  return piece.type === 'state' && piece.state === 'waiting'
+}

@@ -158,17 +158,25 @@ async function get(url: URL, options: RequestOptions): Promise<IncomingMessage> 
   return response
 }
 
+/** The address at the provider that a browser is sent to, asked for with whatever else the browser says. */
+export async function wayTo(
+  browser: Browser,
+  purpose: 'sign-in' | 'connect',
+  { returnTo, query = {} }: { readonly returnTo?: string | undefined; readonly query?: Record<string, string> } = {},
+): Promise<string> {
+  const given = new URLSearchParams({
+    ...query,
+    ...(purpose === 'sign-in' && returnTo !== undefined && { return_to: returnTo }),
+  })
+  if (purpose === 'sign-in') return (await browser.fetch(`/auth/sign-in?${given}`)).headers.get('location') ?? ''
+  return (await browser.post(`/api/oauth/openai/start?${given}`, { return_to: returnTo })).body.url
+}
+
 /** The way to the provider, through it, and the address it sends the browser back to. */
 export async function wayBack(
   browser: Browser,
   purpose: 'sign-in' | 'connect',
   options: VisitOptions = {},
 ): Promise<URL> {
-  const { returnTo } = options
-  const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`
-  const address =
-    purpose === 'sign-in'
-      ? (await browser.fetch(`/auth/sign-in${query}`)).headers.get('location')
-      : (await browser.post('/api/oauth/openai/start', { return_to: returnTo })).body.url
-  return visit(address ?? '', browser.origin, options)
+  return visit(await wayTo(browser, purpose, options), browser.origin, options)
 }

@@ -21,8 +21,17 @@ export interface Asked {
   refuse(status: number, headers?: Record<string, string>, why?: string): void
 }
 
+type Answer = (asked: Asked, count: number) => void | Promise<void>
+
+/** Ends with the test. */
+export async function startModelServer(answer: Answer) {
+  const server = await openModelServer(answer)
+  onTestFinished(() => server.close())
+  return server
+}
+
 /** A server that speaks the streaming protocol of OpenAI's chat completions. `answer` is called for each request. */
-export async function startModelServer(answer: (asked: Asked, count: number) => void | Promise<void>) {
+export async function openModelServer(answer: Answer) {
   const asked: Asked[] = []
   const server = createServer(async (request, response) => {
     let text = ''
@@ -33,12 +42,16 @@ export async function startModelServer(answer: (asked: Asked, count: number) => 
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
   const { port } = server.address() as AddressInfo
-  return { asked, host: `127.0.0.1:${port}`, baseUrl: `http://127.0.0.1:${port}/v1` }
+  return {
+    asked,
+    host: `127.0.0.1:${port}`,
+    baseUrl: `http://127.0.0.1:${port}/v1`,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
 }
 
 function talk(response: ServerResponse, body: Answered, authorization: string | undefined): Asked {

@@ -4,18 +4,19 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { createDatabase, startOwnPostgres } from '../../../test/postgres'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { parse } from 'yaml'
+import { createDatabase, type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
 import { SCALE } from '../../../test/scale'
 import { removeExpired } from '../src/worker/housekeeping'
-import { type Env, readApiConfig, readWorkerConfig } from '../src/config'
-import type { Piece } from '../src/contract'
+import { type Env, readApiConfig, readWebConfig, readWorkerConfig, VARIABLES } from '../src/config'
 import { createServices } from '../src/api/app'
 import { openDatabase } from '../src/database/open'
 import { createLog } from '../src/log'
 import { interpolate, readCompose } from '../src/local/compose'
+import { freePort } from '../src/local/free-port'
 import { placeAll } from '../src/local/places'
-import { type Answered, answerIn, Browser, deployed, ENV, type Frame, isPiece } from './deployment'
+import { type Answered, answerIn, Browser, deployed, ENV, type Frame, isPiece, isSuspended } from './deployment'
 
 const APP = fileURLToPath(new URL('..', import.meta.url))
 const COMPOSE = join(APP, 'docker-compose.yml')
@@ -30,6 +31,15 @@ function told(read: (env: Env) => unknown, env: Env): string {
   return ''
 }
 
+/** What is said to be wrong, one line each. */
+function linesOf(message: string): string[] {
+  return [...message.matchAll(/^ {2}- (.*)$/gm)].map(([, line = '']) => line).sort()
+}
+
+function namesIn(message: string): string[] {
+  return linesOf(message).map((line) => line.split(' ')[0] ?? '')
+}
+
 describe('a configuration', () => {
   it('that makes no sense is told of in one message, with everything that is wrong', () => {
     const wrong = {
@@ -40,9 +50,56 @@ describe('a configuration', () => {
       LINK_SECRET: 'short',
       DEMO_USERS: 'yes',
     }
-    const message = told(readApiConfig, wrong)
-    for (const name of ['DATABASE_URL', 'PORT', 'SECRET_KEYS', 'LINK_SECRET', 'DEMO_USERS']) {
-      expect(message).toContain(`- ${name} `)
+    expect(namesIn(told(readApiConfig, wrong))).toEqual([
+      'DATABASE_URL',
+      'DEMO_USERS',
+      'LINK_SECRET',
+      'PORT',
+      'SECRET_KEYS',
+    ])
+    expect(namesIn(told(readWebConfig, { PORT: 'x', API_URLS: 'api:8080' }))).toEqual(['API_URLS.0', 'PORT'])
+  })
+
+  it('is told of all that does not go together, in the same message as of what is wrong by itself', () => {
+    const api = {
+      ...{ PROFILE: 'prod', PORT: 'x', DATABASE_URL: 'mysql://x', PUBLIC_URL: 'http://localhost:8080/chat' },
+      ...{ DEMO_USERS: '1', SECRET_KEYS: 'for-development-only', LINK_SECRET: 'for-development-only' },
+      ...{ SIGN_IN_ISSUER: 'http://id.test', OPENAI_OAUTH_CLIENT_ID: 'chat' },
+    }
+    expect(linesOf(told(readApiConfig, api))).toEqual([
+      'DATABASE_URL must be the address of a Postgres (postgres://…)',
+      'DEMO_USERS must be off in prod',
+      'LINK_SECRET is the one for development, which everybody knows',
+      'LINK_SECRET must have 32 characters or more',
+      'OPENAI_OAUTH_ISSUER and OPENAI_OAUTH_CLIENT_ID belong together',
+      'PORT Invalid input: expected number, received NaN',
+      'PUBLIC_URL must be an origin, without a path',
+      'PUBLIC_URL must be https in prod',
+      'PUBLIC_URL must not be a loopback address in prod',
+      'SECRET_KEYS has the key for development, which everybody knows',
+      'SECRET_KEYS must be a list of id:key',
+      'SIGN_IN_ISSUER and SIGN_IN_CLIENT_ID belong together',
+      'SIGN_IN_ISSUER must be https in prod',
+    ])
+    const worker = { SECRET_KEYS: 'k:for-development-only', SANDBOX: 'docker', SANDBOX_USER: 'nobody', LEASE_MS: '1' }
+    expect(linesOf(told(readWorkerConfig, { ...worker, OPENAI_OAUTH_ISSUER: 'http://id.test' }))).toEqual([
+      'DATABASE_URL must be the address of a Postgres (postgres://…)',
+      'LEASE_MS must be 1000 or more',
+      'OPENAI_OAUTH_ISSUER and OPENAI_OAUTH_CLIENT_ID belong together',
+      'OPENAI_OAUTH_ISSUER must be https in prod',
+      'SANDBOX must be off or bwrap',
+      'SANDBOX_USER must be two numbers, user:group, such as 65534:65534',
+      'SECRET_KEYS has a key "k" with less than 32 characters',
+      'SECRET_KEYS has the key for development, which everybody knows',
+    ])
+  })
+
+  it('names whom a sandbox runs as, who is never root', () => {
+    const given = { ...ENV, ...OF_DATABASE }
+    expect(readWorkerConfig({ ...given, SANDBOX_USER: '1000:100' }).sandboxUser).toEqual({ uid: 1000, gid: 100 })
+    expect(readWorkerConfig(given).sandboxUser).toBeNull()
+    for (const SANDBOX_USER of ['0:100', '100:0']) {
+      expect(told(readWorkerConfig, { ...given, SANDBOX_USER })).toContain('SANDBOX_USER must not be root')
     }
   })
 
@@ -61,7 +118,58 @@ describe('a configuration', () => {
     )
     expect(told(readApiConfig, { ...ENV, ...OF_DATABASE, PUBLIC_URL: 'https://a.test/chat' })).toContain('an origin')
   })
+
+  it.each([
+    ['prod', 'https://api.test/v1', ['must be an origin, without a path']],
+    ['dev-local', 'http://localhost:9/v1', ['must be an origin, without a path']],
+    ['prod', 'http://api.test', ['must be https in prod']],
+    ['prod', 'https://127.0.0.1:9', ['must not be a loopback address in prod']],
+    ['prod', 'http://LOCALHOST./', ['must be https in prod', 'must not be a loopback address in prod']],
+    ['prod', 'ftp://api.test', ['must be the address of an api (https://…)']],
+    ['prod', 'https://API.test/', []],
+    ['dev-local', 'http://localhost:9', []],
+  ])('sends tokens of users nowhere else: in %s to %s', (PROFILE, OPENAI_API_ORIGIN, troubles) => {
+    const given = { ...ENV, ...OF_DATABASE, PROFILE, OPENAI_API_ORIGIN }
+    expect(linesOf(told(readWorkerConfig, given))).toEqual(troubles.map((each) => `OPENAI_API_ORIGIN ${each}`))
+    if (troubles.length === 0) {
+      expect(readWorkerConfig(given).openaiOrigin).toBe(new URL(OPENAI_API_ORIGIN).origin)
+    }
+  })
 })
+
+/** What the configuration knows and docker-compose.yml has not. */
+const NOT_IN_COMPOSE: Readonly<Record<string, string>> = {
+  HOST: 'A container listens to all that reaches it.',
+  WORKER_ID: 'A worker that is given no name makes one up.',
+  DEAD_WORKER_ID: 'Docker does not tell a container which one it comes after.',
+  DEMO_WORD_MS: 'Only tests have a reason to change it.',
+  WEB_FOLDER: 'The image has the page beside the program.',
+}
+
+/** What is the same whatever the shell says: the containers know each other by it. */
+const FIXED_IN_COMPOSE: Readonly<Record<string, string>> = {
+  DATABASE_URL: 'The Postgres of the file.',
+  PORT: 'What the health checks and the proxy ask.',
+  HEALTH_PORT: 'What the health checks ask.',
+  API_URLS: 'The apis of the file.',
+}
+
+/** The SDK reads them by itself. */
+const READ_BY_OPEN_TELEMETRY = [
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_SERVICE_NAME',
+  'OTEL_RESOURCE_ATTRIBUTES',
+  'OTEL_TRACES_SAMPLER',
+  'OTEL_TRACES_SAMPLER_ARG',
+  'OTEL_BSP_SCHEDULE_DELAY',
+]
+
+/** All that a kind of process reads, by itself or by what it is made of. */
+const READ = {
+  api: [...VARIABLES.api, ...READ_BY_OPEN_TELEMETRY],
+  worker: [...VARIABLES.worker, ...READ_BY_OPEN_TELEMETRY],
+  web: VARIABLES.web,
+}
 
 describe('docker-compose.yml', () => {
   it('is a configuration that makes sense, for every process of it', async () => {
@@ -74,9 +182,53 @@ describe('docker-compose.yml', () => {
     for (const { service, env } of places) {
       if (service.name === 'api') readApiConfig(env)
       if (service.name === 'worker') readWorkerConfig(env)
-      if (service.name === 'web')
-        expect(env['API_URLS']).toMatch(/^http:\/\/127\.0\.0\.1:\d+,http:\/\/127\.0\.0\.1:\d+$/)
+      if (service.name === 'web') {
+        const here = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/)
+        expect(readWebConfig(env).apiUrls).toEqual([here, here])
+      }
     }
+  })
+
+  const ofService = async (name: keyof typeof VARIABLES, env: Env = {}) => {
+    const services = readCompose(await readFile(COMPOSE, 'utf8'), env)
+    return services.find((service) => service.name === name)?.environment ?? {}
+  }
+
+  it.each(['api', 'worker', 'web'] as const)('hands on what the shell has set of all that %s reads', async (name) => {
+    const shell = Object.fromEntries(READ[name].map((variable) => [variable, `set ${variable}`]))
+    const [preset, set] = [await ofService(name), await ofService(name, shell)]
+    expect(READ[name]).toEqual(expect.arrayContaining(Object.keys(preset)))
+    for (const variable of READ[name]) {
+      if (variable in NOT_IN_COMPOSE) expect(preset).not.toHaveProperty(variable)
+      else if (variable in FIXED_IN_COMPOSE) expect(set[variable]).toBe(preset[variable])
+      else expect(set[variable]).toBe(`set ${variable}`)
+    }
+  })
+
+  it('has nothing that docs/deploy.md does not say', async () => {
+    const docs = await readFile(join(APP, 'docs/deploy.md'), 'utf8')
+    const isSaid = (name: string) => docs.includes(`\`${name}\``)
+    expect([...Object.values(READ).flat(), 'STOP_GRACE_PERIOD'].filter((name) => !isSaid(name))).toEqual([])
+    const [, said = ''] = /The other variables that its SDK has are read, too: (.*?)\.\s/s.exec(docs) ?? []
+    expect([...said.matchAll(/OTEL_\w+/g)].map(([name]) => name)).toEqual(READ_BY_OPEN_TELEMETRY)
+  })
+
+  it('leaves workers the time to give back what they are at, however long they may take', async () => {
+    const { worker } = parse(await readFile(COMPOSE, 'utf8'), { merge: true }).services
+    const graceOf = (env: Env) => interpolate(worker.stop_grace_period, env)
+    const { drainMs } = readWorkerConfig({ ...ENV, ...OF_DATABASE })
+    expect(graceOf({})).toMatch(/^\d+s$/)
+    expect(Number.parseInt(graceOf({}), 10) * 1000).toBeGreaterThanOrEqual(drainMs + 5000)
+    expect(graceOf({ STOP_GRACE_PERIOD: '90s' })).toBe('90s')
+  })
+
+  it('gives the rights that a sandbox needs only with docker-compose.sandbox.yml, to workers, as its docs say', async () => {
+    const { services } = parse(await readFile(join(APP, 'docker-compose.sandbox.yml'), 'utf8'))
+    expect(Object.keys(services)).toEqual(['worker'])
+    expect(services.worker.environment).toEqual({ SANDBOX: 'bwrap' })
+    const docs = await readFile(join(APP, 'docs/sandbox-isolation.md'), 'utf8')
+    for (const option of services.worker.security_opt) expect(docs).toContain(option)
+    expect(await readFile(COMPOSE, 'utf8')).not.toMatch(/unconfined|privileged|cap_add/)
   })
 
   it('takes what the shell has set', () => {
@@ -104,11 +256,12 @@ describe('the Dockerfile', () => {
     }
     const dist = join(root, 'image/dist')
     await cp(join(root, 'apps/agentic-web/dist'), dist, { recursive: true })
-    for (const program of ['api', 'worker']) {
+    const missed = { api: 'DATABASE_URL', worker: 'DATABASE_URL', web: 'API_URLS' }
+    for (const [program, variable] of Object.entries(missed)) {
       const { stderr } = await promisify(execFile)(process.execPath, [join(dist, `${program}.js`)], { env: {} }).catch(
         (error: { stderr: string }) => error,
       )
-      expect(stderr).toContain('DATABASE_URL')
+      expect(stderr).toContain(`- ${variable} `)
     }
     expect(await readFile(join(dist, 'web/index.html'), 'utf8')).toContain('<script')
   })
@@ -205,7 +358,7 @@ describe('an instance that goes', () => {
     await second.stop()
   })
 
-  it('says whether it is ready, and refuses what it cannot do without a database', async () => {
+  it('says whether it is there, and ready, and what it has not', async () => {
     const deployment = await deployed()
     const { url } = await deployment.startApi()
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
@@ -215,34 +368,55 @@ describe('an instance that goes', () => {
   })
 })
 
-it('a database that crashes in the middle of an answer takes nothing of it along', async () => {
-  const postgres = await startOwnPostgres()
-  onTestFinished(() => postgres.end())
-  const database = await postgres.createDatabase()
-  const deployment = await deployed({ DATABASE_URL: database.url, DEMO_WORD_MS: '2' })
-  const { url } = await deployment.startApi()
-  await deployment.startWorker({ LEASE_MS: '2000' })
-  const ada = await new Browser(url).be('ada')
-  const session = await ada.newSession()
-  const run = await ada.say(session, 'write 300 words')
-  const frames: Frame[] = []
-  let crash: Promise<void> | null = null
-  for await (const frame of ada.follow(run)) {
-    frames.push(frame)
-    if (frame.data.type === 'step:chunk') crash ??= postgres.restart('immediate')
-  }
-  await crash
-  expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
-  expect(frames.slice(0, -1).map(({ id }) => id)).toEqual(frames.slice(0, -1).map((_, n) => n + 1))
-  const { body } = await ada.get(`/api/sessions/${session}`)
-  expect(body.messages.map(({ content }: Answered) => content.role)).toEqual(['user', 'assistant'])
-  expect(body.messages[1].content.text).toBe(answerIn(frames))
-  expect(answerIn(frames)).toMatch(/ word-300$/)
-})
+describe('a database that is gone', () => {
+  let postgres: OwnPostgres
+  beforeAll(async () => {
+    postgres = await startOwnPostgres()
+  })
+  afterAll(() => postgres.end())
 
-const isSuspended = (piece: Piece): piece is Extract<Piece, { type: 'state' }> => {
-  return piece.type === 'state' && piece.state === 'waiting'
-}
+  it('takes nothing along of an answer in whose middle it crashes', async () => {
+    const database = await postgres.createDatabase()
+    const deployment = await deployed({ DATABASE_URL: database.url, DEMO_WORD_MS: '2' })
+    const { url } = await deployment.startApi()
+    await deployment.startWorker({ LEASE_MS: '2000' })
+    const ada = await new Browser(url).be('ada')
+    const session = await ada.newSession()
+    const run = await ada.say(session, 'write 300 words')
+    const frames: Frame[] = []
+    let crash: Promise<void> | null = null
+    for await (const frame of ada.follow(run)) {
+      frames.push(frame)
+      if (frame.data.type === 'step:chunk') crash ??= postgres.restart('immediate')
+    }
+    await crash
+    expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
+    expect(frames.slice(0, -1).map(({ id }) => id)).toEqual(frames.slice(0, -1).map((_, n) => n + 1))
+    const { body } = await ada.get(`/api/sessions/${session}`)
+    expect(body.messages.map(({ content }: Answered) => content.role)).toEqual(['user', 'assistant'])
+    expect(body.messages[1].content.text).toBe(answerIn(frames))
+    expect(answerIn(frames)).toMatch(/ word-300$/)
+  })
+
+  it('leaves its processes there, which are not ready, until it is back', async () => {
+    const database = await postgres.createDatabase()
+    const deployment = await deployed({ DATABASE_URL: database.url })
+    const { url } = await deployment.startApi()
+    const HEALTH_PORT = String(await freePort())
+    await deployment.startWorker({ HEALTH_PORT })
+    const ada = await new Browser(url).be('ada')
+    const addresses = [`${url}/healthz`, `${url}/readyz`, `http://127.0.0.1:${HEALTH_PORT}/readyz`]
+    const answers = () => Promise.all(addresses.map(async (address) => (await fetch(address)).status))
+    expect(await answers()).toEqual([200, 200, 200])
+    await postgres.stop('immediate')
+    expect((await answers()).slice(0, 2)).toEqual([200, 503])
+    await expect.poll(answers).toEqual([200, 503, 503])
+    expect((await ada.get('/api/sessions')).body).toMatchObject({ code: 'UNAVAILABLE' })
+    await postgres.start()
+    await expect.poll(answers).toEqual([200, 200, 200])
+    expect(answerIn(await ada.ended(await ada.say(await ada.newSession(), 'hello')))).toContain('hello')
+  })
+})
 
 describe('what is kept', () => {
   it('of a session that nobody has used for long goes, and of one in use stays', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
-import { createDatabase } from '../../../test/postgres'
+import { createDatabase, type PostgresDatabase } from '../../../test/postgres'
 import { buildPrograms } from '../build.mjs'
 import type { Env } from '../src/config'
 import { readCompose } from '../src/local/compose'
@@ -29,8 +29,10 @@ export interface Processes {
 }
 
 export interface ProcessOptions {
-  /** What the shell has set. */
+  /** What the shell has set. Without a `WEB_PORT` any that is free. */
   readonly given?: Env
+  /** One of its own server, for who stops that. */
+  readonly database?: PostgresDatabase
   /** What the compose file says nothing of. */
   readonly own?: Readonly<Record<string, string>>
   /** Those that are started; without it all. */
@@ -43,8 +45,8 @@ export async function startProcesses({ given = {}, own = {}, ...options }: Proce
   const folder = await mkdtemp(join(tmpdir(), 'agentic-web-test-'))
   const dist = join(folder, 'dist')
   const [database, port] = await Promise.all([
-    createDatabase(),
-    freePort(),
+    options.database ?? createDatabase(),
+    given['WEB_PORT'] ?? freePort(),
     buildPrograms(dist),
     options.hasPage === true ? buildPage(join(dist, 'web')) : null,
   ])

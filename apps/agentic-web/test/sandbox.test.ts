@@ -1,30 +1,62 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { paced } from '../../../test/pace'
+import { SCALE, scaled } from '../../../test/scale'
 import { createBashTool } from '../src/sandbox'
-import { sandboxOfTests, whereThereIsASandbox } from '../src/sandbox/nobody-sandbox'
+import { attemptsOn } from '../src/sandbox/attempts'
+import { openTestSandbox, whereThereIsASandbox } from '../src/sandbox/nobody-sandbox'
+import { CANARY, plantHost, SMALL_LIMITS } from '../src/sandbox/targets'
 import { Browser, deploy, type Deployment, isPiece, piecesIn } from './deployment'
+import { type Asked, call, openModelServer, sayAll } from './model-server'
+
+const host = await plantHost()
+/** Calls have the time that they have in a deployment. */
+const sandbox = await openTestSandbox({ limits: { ...SMALL_LIMITS, seconds: 30 } })
+const ATTEMPTS = attemptsOn(host.targets).map((attempt, number) => ({ ...attempt, number }))
+const TRIED = ATTEMPTS.filter(({ number }) => number % scaled({ quick: 9, full: 1 }) === 0)
+
+afterAll(() => host.end())
+
+/** A model that does what it is told by who means harm, and then says something. */
+function answerWithHarm(asked: Asked): void {
+  const { role, content } = asked.body.messages.at(-1)
+  const [, number] = /attempt (\d+)/.exec(JSON.stringify(content)) ?? []
+  if (role === 'tool') sayAll(asked, 'That was all.')
+  else call(asked, 'bash', JSON.stringify({ command: ATTEMPTS[Number(number)]?.command }))
+}
 
 describe(
   'bash in a chat',
   whereThereIsASandbox(() => {
     let deployment: Deployment & { end(): Promise<void> }
+    let model: Awaited<ReturnType<typeof openModelServer>>
     let urls: readonly string[]
 
     beforeAll(async () => {
-      deployment = await deploy()
+      model = await openModelServer(answerWithHarm)
+      deployment = await deploy({ MODEL_HOSTS: model.host })
       urls = [(await deployment.startApi()).url]
-      if (sandboxOfTests !== null) await deployment.startWorker({}, { tools: [createBashTool(sandboxOfTests)] })
+      if (sandbox !== null) await deployment.startWorker({}, { tools: [createBashTool(sandbox)] })
     })
-    afterAll(() => deployment.end())
+    afterAll(async () => {
+      await deployment.end()
+      model.close()
+    })
 
-    /** Says it, agrees to it, and waits for what comes of it. */
+    /** Has the command called, and waits for what comes of it. */
     async function runs(browser: Browser, session: string, command: string) {
-      const run = await begins(browser, session, command)
+      const run = await begins(browser, session, bash(command))
       return piecesIn(await browser.ended(run)).find(isPiece('tool-result'))
     }
 
-    async function begins(browser: Browser, session: string, command: string): Promise<string> {
-      const run = await browser.say(session, `/bash ${JSON.stringify({ command })}`)
+    /** What the built-in model makes a call of. */
+    const bash = (command: string) => `/bash ${JSON.stringify({ command })}`
+
+    /** Says it, and agrees to the call that comes of it. */
+    async function begins(browser: Browser, session: string, text: string): Promise<string> {
+      const run = await browser.say(session, text)
       const { name } = await browser.until(run, isPiece('asked'))
       await browser.post(`/api/approvals/${run}/${encodeURIComponent(name)}`, { decision: 'approve' })
       return run
@@ -62,22 +94,91 @@ describe(
       }
     })
 
-    it('ends with its run when that is stopped, and leaves nothing behind', async () => {
+    it('ends with its run, and with all that it started, within a second of the stop, and leaves nothing behind', async () => {
       const ada = await new Browser(...urls).be('ada')
-      const session = await ada.newSession()
-      const run = await begins(ada, session, 'echo x > half.txt; (setsid sleep 16180 &); sleep 16180')
-      await expect.poll(() => running('sleep 16180')).toBe(2)
-      await ada.post(`/api/runs/${run}/cancel`)
-      expect((await ada.ended(run)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
-      await expect.poll(() => running('sleep 16180')).toBe(0)
-      expect((await ada.get(`/api/sessions/${session}/files`)).body.files).toEqual([])
+      const times: number[] = []
+      for (let round = 0; round < scaled({ quick: 1, full: 9 }); round++) {
+        const session = await ada.newSession()
+        const run = await begins(ada, session, bash(STUBBORN))
+        await expect.poll(() => running('sleep 16180')).toHaveLength(3)
+        const tree = running('sleep 16180')
+        const gone = ended(tree).then(() => performance.now())
+        const stopped = performance.now()
+        await ada.post(`/api/runs/${run}/cancel`)
+        expect((await ada.ended(run)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
+        // Who is told that the run is over finds nothing of it.
+        expect(running('sleep 16180')).toEqual([])
+        times.push((await gone) - stopped)
+        expect((await ada.get(`/api/sessions/${session}/files`)).body.files).toEqual([])
+      }
+      // Other tests have the cores, too: one of them may wait for its turn.
+      const middle = times.sort((one, other) => one - other)[Math.floor(times.length / 2)]
+      if (SCALE === 'full') expect(middle).toBeLessThan(paced(1000))
+    })
+
+    describe.concurrent('asked for by a model that means harm', () => {
+      let grace: Browser
+      beforeAll(async () => {
+        grace = await new Browser(...urls).be('grace')
+        const settings = { provider: 'openai-compatible', base_url: model.baseUrl, model: 'harm', reasoning: 'none' }
+        expect((await grace.send('PUT', '/api/settings', settings)).status).toBe(200)
+      })
+
+      it.for(TRIED)('reaches no further than the sandbox: $name', async ({ number, contained }, { expect }) => {
+        const session = await grace.newSession()
+        const run = await begins(grace, session, `attempt ${number}`)
+        const frames = await grace.ended(run)
+        expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
+        const result = piecesIn(frames).find(isPiece('tool-result'))
+        expect(result).toMatchObject({ isError: false })
+        expect(JSON.stringify(result?.result)).toMatch(contained)
+        expect(JSON.stringify([frames, await kept(grace, session)])).not.toContain(CANARY)
+      })
+    })
+
+    it('has told that model nothing, and reached no server of the host', () => {
+      expect(model.asked.length).toBeGreaterThanOrEqual(2 * TRIED.length)
+      expect(JSON.stringify(model.asked.map(({ body }) => body))).not.toContain(CANARY)
+      expect(deployment.log.join('')).not.toContain(CANARY)
+      expect(host.connections()).toBe(0)
     })
   }),
 )
 
-function running(command: string): number {
+/** What is there of a session for who asks. */
+async function kept(browser: Browser, session: string): Promise<unknown> {
+  const { files } = (await browser.get(`/api/sessions/${session}/files`)).body
+  const contents = []
+  for (const { path } of files)
+    contents.push(await (await browser.fetch(`/api/sessions/${session}/files/${path}`)).text())
+  return [(await browser.get(`/api/sessions/${session}`)).body, files, contents]
+}
+
+/** Does not hear what others would end by, and has left its session, and its output. */
+const STUBBORN = [
+  'trap "" TERM HUP INT',
+  'echo x > half.txt',
+  '(setsid sleep 16180 &)',
+  '(setsid sleep 16180 < /dev/null > /dev/null 2>&1 &)',
+  'sleep 16180',
+].join('; ')
+
+/** Waits on each process by a descriptor of it, which the kernel makes readable at the moment when it ends. */
+const WAIT = `
+  for my $id (@ARGV) {
+    my $fd = syscall(434, $id + 0, 0);
+    my $ended = "";
+    if ($fd >= 0) { vec($ended, $fd, 1) = 1; select($ended, undef, undef, undef) }
+  }`
+
+async function ended(ids: readonly number[]): Promise<void> {
+  const [code] = await once(spawn('perl', ['-e', WAIT, ...ids.map(String)], { stdio: 'inherit' }), 'exit')
+  expect(code).toBe(0)
+}
+
+function running(command: string): number[] {
   const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  return ids.filter((id) => commandOf(id) === command).length
+  return ids.filter((id) => commandOf(id) === command).map(Number)
 }
 
 function commandOf(id: string): string {

@@ -2,10 +2,9 @@ import { Kysely, PostgresDialect } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createApp, createServices } from '../src/api/app'
 import { readApiConfig } from '../src/config'
-import type { Piece } from '../src/contract'
 import { openDatabase } from '../src/database/open'
 import type { Tables } from '../src/database/tables'
-import { type Answered, Browser, deploy, type Deployment, isPiece } from './deployment'
+import { type Answered, Browser, deploy, type Deployment, isPiece, isSuspended } from './deployment'
 
 let deployment: Deployment & { end(): Promise<void> }
 let url: string
@@ -25,13 +24,9 @@ beforeAll(async () => {
   const run = await ada.say(session, 'note: mine, too')
   const { name } = await ada.until(run, isPiece('asked'))
   own = { session, run, name: encodeURIComponent(name) }
-  await ada.until(run, isWaiting)
+  await ada.until(run, isSuspended)
 })
 afterAll(() => deployment.end())
-
-function isWaiting(piece: Piece): piece is Extract<Piece, { type: 'state' }> {
-  return piece.type === 'state' && piece.state === 'waiting'
-}
 
 /** What each route with somebody's id in its address is asked with, as its owner might. */
 function asks(): Readonly<Record<string, { path: string; body?: unknown }>> {
@@ -166,7 +161,8 @@ describe('what is of one user', () => {
 })
 
 it('what waits is listed by one statement, newest first, however much it is', async () => {
-  for (const text of ['one', 'two']) await ada.until(await ada.say(await ada.newSession(), `note: ${text}`), isWaiting)
+  for (const text of ['one', 'two'])
+    await ada.until(await ada.say(await ada.newSession(), `note: ${text}`), isSuspended)
   const { ask, durably } = await listeningApi()
   const scoped = vi.spyOn(durably, 'scoped')
   const { response, statements } = await ask(ada, '/api/approvals')

@@ -21,6 +21,7 @@ import { Leader, leaderOf, type LeaderStatus, setLeader } from './leader'
 import { Placer } from './place'
 import { Presence } from './presence'
 import { takeBackOverdue } from './reassign'
+import { DAY_MS, hourly } from './upkeep'
 
 /** What `createCluster` takes. */
 export interface ClusterOptions {
@@ -56,9 +57,6 @@ export interface Cluster {
   /** Leaves the cluster, while the instance goes on: what it leads another one leads. */
   close(): Promise<void>
 }
-
-const DAY_MS = 86_400_000
-const HOUR_MS = 3_600_000
 
 /**
  * Makes the processes that share a database one cluster: one of them leads, and assigns the runs of jobs with
@@ -140,9 +138,8 @@ function leadersDuties({ durably, cluster, everyMs, settings }: DutiesParams) {
   const { placement } = cluster
   const own = { durably, cluster, everyMs, prepare: async () => {} }
   const placer = new Placer({ durably, placement })
-  const { clock } = durably.drafts.environment
   const done = { assigned: 0, orphaned: 0 }
-  let forgotAt = Number.NEGATIVE_INFINITY
+  const upkeep = hourly({ durably, cluster, remove: (lead) => placement.forgetWorkers(lead, DAY_MS) })
   const placing: Duty = new Duty({
     ...{ ...own, name: 'placement' },
     async work(lead) {
@@ -159,11 +156,7 @@ function leadersDuties({ durably, cluster, everyMs, settings }: DutiesParams) {
       const orphaned = await takeBackOverdue({ durably, placement, reassignAfterMs }, lead)
       done.orphaned += orphaned
       if (orphaned > 0) placing.wake()
-      if (clock.monotonic() - forgotAt >= HOUR_MS) {
-        forgotAt = clock.monotonic()
-        await placement.forgetWorkers(DAY_MS)
-      }
-      return null
+      return upkeep.turn(lead)
     },
   })
   return { placing, reassigning, done, mayPlace: () => placer.mayPlace }

@@ -157,3 +157,9 @@ export class Duty {
     if (held !== null) await this.#params.cluster.resign(held.lead).catch(() => {})
   }
 }
+
+/** Of several waits for more to do the shortest that is known. */
+export function soonest(waits: readonly (number | null)[]): number | null {
+  const known = waits.filter((each) => each !== null)
+  return known.length === 0 ? null : Math.min(...known)
+}

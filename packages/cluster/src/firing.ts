@@ -1,4 +1,4 @@
-import type { DueSchedule, Firing, NewRun, ScheduleRecord } from '@coji/durably-core/storage'
+import type { DueSchedule, Firing, NewRun, OpenRun, ScheduleRecord } from '@coji/durably-core/storage'
 import type { RunDrafts } from '@coji/durably-core/extend'
 import { decodeDefinition, type Definition, type Missed } from './definition'
 import { instantsOf, newestBetween, type NextAfter } from './timing'
@@ -16,13 +16,11 @@ export interface FiringPlan {
   readonly schedule: ScheduleRecord
   readonly firing: Firing
   readonly missed: readonly MissedInstants[]
-  /** Runs that make way for the new one. */
-  readonly toCancel: readonly string[]
 }
 
 /** What has become of the instants of a schedule up to `now`; `null`: nothing yet. */
 export function planFiring(drafts: RunDrafts, due: DueSchedule, now: string): FiringPlan | null {
-  const { schedule, openRuns } = due
+  const { schedule } = due
   const definition = decodeDefinition(schedule.definition)
   const untilMs = Date.parse(now)
   const instants = comeInstants({ schedule, definition }, untilMs)
@@ -34,7 +32,6 @@ export function planFiring(drafts: RunDrafts, due: DueSchedule, now: string): Fi
   return {
     schedule,
     missed: [...missedOf(late, 'late'), ...missedOf(heldBack, 'overlap')],
-    toCancel: schedule.overlap === 'cancel' && firing.length > 0 ? openRuns.map(({ id }) => id) : [],
     firing: {
       scheduleId: schedule.id,
       version: schedule.version,
@@ -42,6 +39,7 @@ export function planFiring(drafts: RunDrafts, due: DueSchedule, now: string): Fi
       firedUntil: toText(newest),
       nextAt: nextMs === null ? null : toText(nextMs),
       missed: late.length + heldBack.length,
+      ends: endedBy(firing.map(toText), due),
     },
   }
 }
@@ -89,11 +87,19 @@ function byLateness(instants: readonly number[], missed: Missed, untilMs: number
   return { late: instants.slice(0, place), onTime: instants.slice(place) }
 }
 
-/** Of several that skip each other the last one fires. */
-function byOverlap(instants: readonly number[], { schedule, openRuns }: DueSchedule) {
-  if (schedule.overlap !== 'skip') return { heldBack: [], firing: instants }
-  const place = openRuns.length > 0 ? instants.length : Math.max(0, instants.length - 1)
+/** Of several that skip each other, or make way for each other, the last one fires. */
+function byOverlap(instants: readonly number[], { schedule: { overlap }, openRuns }: DueSchedule) {
+  if (overlap !== 'skip' && overlap !== 'cancel') return { heldBack: [], firing: instants }
+  const isHeldBack = overlap === 'skip' && openRuns.length > 0
+  const place = isHeldBack ? instants.length : Math.max(0, instants.length - 1)
   return { heldBack: instants.slice(0, place), firing: instants.slice(place) }
+}
+
+/** Those that make way. A run of one of these very instants, which somebody has made up for, is the one that they make way for. */
+function endedBy(instants: readonly string[], { schedule, openRuns }: DueSchedule): readonly string[] {
+  if (schedule.overlap !== 'cancel' || instants.length === 0) return []
+  const isOlder = ({ scheduledFor }: OpenRun) => scheduledFor === null || !instants.includes(scheduledFor)
+  return openRuns.filter(isOlder).map(({ id }) => id)
 }
 
 function missedOf(instants: readonly number[], because: MissedInstants['because']): readonly MissedInstants[] {

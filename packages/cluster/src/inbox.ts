@@ -6,10 +6,10 @@ import {
   requireDuration,
   type OptionNames,
 } from '@coji/durably-core/extend'
-import type { MessageCounts, MessageQuery, MessageRecord } from '@coji/durably-core/storage'
+import type { Lead, MessageCounts, MessageQuery, MessageRecord } from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
 import { deliverWaiting } from './deliver'
-import { Duty } from './duty'
+import { Duty, soonest } from './duty'
 import { releaseGathered } from './release'
 import { subscribeJobs } from './subscriptions'
 import { DAY_MS, hourly, removeAll } from './upkeep'
@@ -49,6 +49,12 @@ export interface MessagePage extends MessageFilter {
   readonly after?: Pick<InboxMessage, 'id' | 'createdAt'> | undefined
 }
 
+/** Which delivered messages are removed. */
+export interface MessagePurgeOptions extends CommandOptions {
+  /** Those that were delivered longer ago than this many milliseconds. */
+  readonly olderThan: number
+}
+
 /** The messages of an instance. They are delivered from `durably.start()` to `durably.stop()`, by one process at a time. */
 export interface Inbox {
   /** Delivers what waits, once, for serverless functions and tests. */
@@ -62,9 +68,9 @@ export interface Inbox {
    * A job gets no more messages: for one that has left the code, which nobody can tell by itself. A process that still has it says
    * anew at its start what it wants.
    */
-  forget(jobName: string): Promise<void>
+  forget(jobName: string, options?: CommandOptions): Promise<void>
   /** Removes delivered messages. Answers how many. */
-  purge(options: { readonly olderThan: number }): Promise<number>
+  purge(options: MessagePurgeOptions): Promise<number>
 }
 
 /**
@@ -79,8 +85,8 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
   const cluster = clusterOf(durably, 'createInbox()')
   const { inbox } = cluster
   let delivered = 0
-  const purge = (olderThanMs: number) => (limit: number) => inbox.purge({ olderThanMs, limit })
-  const upkeep = hourly(durably, purge(keep))
+  const remove = (lead: Lead, limit: number) => inbox.purge(lead, { olderThanMs: keep, limit })
+  const upkeep = hourly({ durably, cluster, remove })
 
   const duty: Duty = new Duty({
     ...{ durably, cluster, name: 'inbox', everyMs: pollingInterval },
@@ -90,8 +96,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       const released = await releaseGathered({ durably, cluster }, lead)
       delivered += delivery.delivered
       if (delivery.isLost || released.isLost) duty.forgetLead()
-      await upkeep.now()
-      return soonest([delivery.nextInMs, released.nextInMs])
+      return soonest([delivery.nextInMs, released.nextInMs, await upkeep.turn(lead)])
     },
   })
   durably.use({ name: 'inbox', whileStarted: () => duty.start() })
@@ -117,25 +122,23 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       duty.wake()
       return count
     },
-    async forget(jobName) {
-      if (durably.drafts.jobs().some(({ name, on }) => name === jobName && on.length > 0)) {
-        throw new ConflictError(
-          `Job "${jobName}" wants messages in this very process. Take it out of the code first.`,
-          '',
-        )
-      }
-      await inbox.subscribe([jobName], [])
+    async forget(jobName, options = {}) {
+      refuseUnknownOptions('forget()', options, { as: true })
+      refuseWanting(durably, jobName)
+      await inbox.forget(jobName, durably.drafts.noted('inbox.forget', options.as).audit)
     },
-    async purge({ olderThan }) {
-      requireAge('olderThan', olderThan)
-      return removeAll(purge(olderThan))
+    async purge(options) {
+      refuseUnknownOptions('purge()', options, { olderThan: true, as: true })
+      const { olderThan: olderThanMs, as } = options
+      requireAge('olderThan', olderThanMs)
+      return removeAll((limit) => inbox.purge(null, { olderThanMs, limit, ...durably.drafts.noted('inbox.purge', as) }))
     },
   }
 }
 
-function soonest(waits: readonly (number | null)[]): number | null {
-  const known = waits.filter((each) => each !== null)
-  return known.length === 0 ? null : Math.min(...known)
+function refuseWanting({ drafts }: Durably, jobName: string): void {
+  if (!drafts.jobs().some(({ name, on }) => name === jobName && on.length > 0)) return
+  throw new ConflictError(`Job "${jobName}" wants messages in this very process. Take it out of the code first.`, '')
 }
 
 const FILTER: OptionNames<MessageFilter> = { type: true, tenant: true, from: true, before: true, unwanted: true }

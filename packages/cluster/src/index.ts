@@ -5,6 +5,7 @@ export {
   type InboxOptions,
   type MessageFilter,
   type MessagePage,
+  type MessagePurgeOptions,
 } from './inbox'
 export { type Cluster, type ClusterOptions, createCluster } from './cluster'
 export type { LeaderStatus } from './leader'

@@ -1,7 +1,8 @@
-import { InvalidOptionError, type Durably } from '@coji/durably-core'
+import { InvalidOptionError, StorageError, type Durably } from '@coji/durably-core'
+import type { Lead } from '@coji/durably-core/storage'
 import { refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
 import { clusterOf } from './cluster-of'
-import { Duty } from './duty'
+import { Duty, soonest } from './duty'
 import { createScheduleCommands, type ScheduleCommands } from './schedule-commands'
 import { contentOf, type ScheduleOptions } from './schedule-options'
 import { type DefinedSchedule, reconcile } from './reconcile'
@@ -46,7 +47,8 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
   const cluster = clusterOf(durably, 'createScheduler()')
   const defined = new Map<string, DefinedSchedule>()
   let fired = 0
-  const upkeep = hourly(durably, (limit) => cluster.schedules.purge({ olderThanMs: keepEnded, limit }))
+  const remove = (lead: Lead, limit: number) => cluster.schedules.purge(lead, { olderThanMs: keepEnded, limit })
+  const upkeep = hourly({ durably, cluster, remove })
   const duty: Duty = new Duty({
     ...{ durably, cluster, name: 'schedules', everyMs: pollingInterval },
     async prepare() {
@@ -58,8 +60,8 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
       const result = await tick({ durably, cluster }, lead)
       fired += result.fired
       if (result.isLost) duty.forgetLead()
-      await upkeep.now()
-      return result.nextInMs
+      if (result.busy > 0) durably.reportError(heldUp(result.busy), 'schedules')
+      return soonest([result.nextInMs, await upkeep.turn(lead)])
     },
   })
   durably.use({ name: 'schedules', whileStarted: () => duty.start() })
@@ -78,4 +80,9 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
       return { fired: fired - before }
     },
   }
+}
+
+function heldUp(count: number): StorageError {
+  const which = count === 1 ? 'A schedule waits' : `${count} schedules wait`
+  return new StorageError('STORAGE_BUSY', `${which}: somebody has locked runs that are to make way. They fire later.`)
 }

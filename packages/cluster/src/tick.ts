@@ -1,6 +1,7 @@
 import type { Durably } from '@coji/durably-core'
-import type { ClusterStorage, FiringAnswer, Lead } from '@coji/durably-core/storage'
+import type { ClusterStorage, EndingEvents, FiringAnswer, Lead, RunRecord } from '@coji/durably-core/storage'
 import { type FiringPlan, planFiring } from './firing'
+import { soonest } from './duty'
 
 export interface TickParams {
   readonly durably: Durably
@@ -11,7 +12,9 @@ export interface TickParams {
 export interface TickResult {
   /** How many runs were created. */
   readonly fired: number
-  /** Until the next instant; `null` without one. */
+  /** How many schedules could not fire, for somebody has locked what they change. */
+  readonly busy: number
+  /** Until the next instant, or until what was busy may be free; `null` without either. */
   readonly nextInMs: number | null
   /** Somebody else has moved them on. */
   readonly isLost: boolean
@@ -20,40 +23,55 @@ export interface TickResult {
 /** Schedules that are looked at together, and runs that are written together. */
 const SCHEDULES_AT_ONCE = 1000
 const RUNS_AT_ONCE = 1000
+const AFTER_BUSY_MS = 1000
 
 /** Fires what has come, as long as there is something. */
-export async function tick({ durably, cluster }: TickParams, lead: Lead): Promise<TickResult> {
+export async function tick(params: TickParams, lead: Lead): Promise<TickResult> {
+  const { durably, cluster } = params
+  const busy = new Set<string>()
   let fired = 0
   for (;;) {
     const { now, schedules, nextInMs } = await cluster.schedules.due(SCHEDULES_AT_ONCE)
-    const plans = schedules.flatMap((due) => planFiring(durably.drafts, due, now) ?? [])
-    let kept = 0
-    for (const together of inBatches(plans)) {
-      const answers = await cluster.schedules.fire(
-        lead,
-        together.map(({ firing }) => firing),
-      )
-      for (const [index, plan] of together.entries()) announce(durably, plan, answers[index] as FiringAnswer)
-      const keptPlans = together.filter((_plan, index) => answers[index]?.kept === true)
-      fired += answers.reduce((sum, { created }) => sum + created.length, 0)
-      kept += keptPlans.length
-      // Who has lost the lead must not end a run for a firing that is refused. The new run waits for it until then.
-      for (const runId of keptPlans.flatMap(({ toCancel }) => toCancel)) await makeWay(durably, runId)
-    }
-    const isLost = plans.length > 0 && kept === 0
-    if (isLost || schedules.length < SCHEDULES_AT_ONCE) {
-      return { fired, nextInMs: isLost ? 0 : soonest(nextInMs, plans, now), isLost }
+    const plans = schedules
+      .filter(({ schedule }) => !busy.has(schedule.id))
+      .flatMap((due) => planFiring(durably.drafts, due, now) ?? [])
+    const made = await fireAll(params, lead, plans)
+    fired += made.created
+    for (const scheduleId of made.busy) busy.add(scheduleId)
+    if (made.kept === 0 || schedules.length < SCHEDULES_AT_ONCE) {
+      const isLost = made.kept === 0 && plans.length > made.busy.length
+      const waits = [nextInMs, ...waitsOf(plans, now), busy.size > 0 ? AFTER_BUSY_MS : null]
+      return { fired, busy: busy.size, nextInMs: isLost ? 0 : soonest(waits), isLost }
     }
   }
 }
 
+interface Fired {
+  created: number
+  kept: number
+  /** Ids of their schedules. */
+  readonly busy: string[]
+}
+
+async function fireAll({ durably, cluster }: TickParams, lead: Lead, plans: readonly FiringPlan[]): Promise<Fired> {
+  const made: Fired = { created: 0, kept: 0, busy: [] }
+  const events = endingEvents(durably)
+  for (const together of inBatches(plans)) {
+    const firings = together.map(({ firing }) => firing)
+    const answers = await cluster.schedules.fire(lead, firings, events)
+    for (const [index, plan] of together.entries()) announce(durably, plan, answers[index] as FiringAnswer)
+    made.created += answers.reduce((sum, { created }) => sum + created.length, 0)
+    made.kept += answers.filter(({ kept }) => kept).length
+    made.busy.push(...firings.filter((_firing, index) => answers[index]?.isBusy).map(({ scheduleId }) => scheduleId))
+  }
+  return made
+}
+
 /** What was moved on is not among what is left. */
-function soonest(nextInMs: number | null, plans: readonly FiringPlan[], now: string): number | null {
-  const waits = plans.flatMap(({ firing: { nextAt } }) => {
+function waitsOf(plans: readonly FiringPlan[], now: string): readonly number[] {
+  return plans.flatMap(({ firing: { nextAt } }) => {
     return nextAt === null ? [] : [Math.max(0, Date.parse(nextAt) - Date.parse(now))]
   })
-  const first = Math.min(nextInMs ?? Number.POSITIVE_INFINITY, ...waits)
-  return Number.isFinite(first) ? first : null
 }
 
 function inBatches(plans: readonly FiringPlan[]): readonly (readonly FiringPlan[])[] {
@@ -65,18 +83,16 @@ function inBatches(plans: readonly FiringPlan[]): readonly (readonly FiringPlan[
       runs = 0
     }
     batches.at(-1)?.push(plan)
-    runs += plan.firing.runs.length
+    runs += plan.firing.runs.length + plan.firing.ends.length
   }
   return batches
 }
 
-/** It may have ended meanwhile. */
-async function makeWay(durably: Durably, runId: string): Promise<void> {
-  try {
-    await durably.cancel(runId)
-  } catch (error) {
-    const { code } = Object(error) as { readonly code?: unknown }
-    if (code !== 'CONFLICT' && code !== 'NOT_FOUND') throw error
+function endingEvents({ drafts }: Durably): EndingEvents {
+  const event = { type: 'run:cancel', runId: '', jobName: '' } as const
+  return {
+    cancelled: drafts.recorded({ ...event, requested: false }),
+    requested: drafts.recorded({ ...event, requested: true }),
   }
 }
 
@@ -86,9 +102,15 @@ function announce(durably: Durably, { schedule, firing, missed }: FiringPlan, an
   const { name: scheduleName, tenant, jobName } = schedule
   const own = { scheduleName, tenant, jobName }
   for (const instants of missed) durably.emit({ type: 'schedule:missed', ...own, ...instants })
+  for (const run of answer.ended) announceEnd(durably, run)
   const created = firing.runs.filter(({ id }) => answer.created.includes(id))
   for (const { id: runId, scheduledFor } of created) {
     durably.emit({ type: 'schedule:fired', ...own, runId, scheduledFor: scheduledFor ?? '' })
   }
   durably.drafts.announce(created)
+}
+
+/** One that runs is to end as soon as its worker hears of it. */
+function announceEnd(durably: Durably, { id: runId, jobName, status }: RunRecord): void {
+  durably.emit({ type: 'run:cancel', runId, jobName, requested: status === 'running' })
 }

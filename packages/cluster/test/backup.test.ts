@@ -1,91 +1,174 @@
-import { createDurably, defineJob } from '@coji/durably-core'
-import type { Lease } from '@coji/durably-core/storage'
+import { type Lead, LEADER, type RunRecord } from '@coji/durably-core/storage'
 import { runCommit } from '@coji/durably-core/testing'
-import { createKyselyStorage } from '@coji/durably-storage-kysely'
-import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'
-import Database from 'better-sqlite3'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import type { KyselyStorage } from '@coji/durably-storage-kysely'
+import { sql } from 'kysely'
 import { expect, it, onTestFinished } from 'vitest'
-import { createCluster } from '../src/index'
-import { schemaOf } from './stage'
+import { createInbox } from '../src/index'
+import { BACKUP_PLACES, type BackedUp } from './backup-places'
+import {
+  deliveries,
+  firedInstants,
+  gate,
+  instantsWithoutGap,
+  LANES,
+  LASTING,
+  load,
+  openCourier,
+  openWorld,
+  publish,
+  STEPS,
+  type World,
+} from './backup-worlds'
 
-const RUNS = 20
+const LATE = 1_000_000
+const COMPLETE = { outcome: { kind: 'complete', output: null, events: [], eventsIfCancelled: [] } } as const
 
-it('a restored backup takes no write of the past, and runs nothing again that it has recorded', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'durably-backup-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, 'live.db')
-  const backup = join(folder, 'backup.db')
-  const began: { readonly world: string; readonly name: string }[] = []
-  const open = (world: string, at: string, isHalfWay = () => {}) => {
-    const storage = createKyselyStorage({ dialect: betterSqlite3(at) })
-    const durably = createDurably({ storage, logger: null, workerId: world, concurrency: 4, pollingInterval: 20 })
-    const job = defineJob({ name: 'job', input: schemaOf<number>(), placement: 'leader' }, async (ctx, n) => {
-      for (const step of ['a', 'b', 'c']) {
-        await ctx.run(step, async () => {
-          began.push({ world, name: `${n} ${step}` })
-          if (step === 'c' && n === RUNS / 2) isHalfWay()
-        })
-      }
-    })
-    const { job: handle } = durably.register({ job })
-    const cluster = createCluster(durably, { pollingInterval: 20, lease: 900, reassignAfter: 100 })
-    onTestFinished(() => durably.close())
-    return { storage, durably, handle, cluster }
+const jobRuns = (storage: KyselyStorage) => storage.getRuns({ jobNames: ['job'] })
+
+async function recordedSteps(storage: KyselyStorage, { id, payload }: RunRecord): Promise<readonly string[]> {
+  const steps = await storage.getSteps(id)
+  return steps.filter(({ status }) => status === 'completed').map(({ name }) => `${payload} ${name}`)
+}
+
+/** Runs that somebody had in hand, with steps still to do. */
+async function heldAmidSteps(storage: KyselyStorage, runs: readonly RunRecord[]): Promise<readonly RunRecord[]> {
+  const held: RunRecord[] = []
+  for (const run of runs) {
+    const isAmid = run.status === 'running' && (await recordedSteps(storage, run)).length < STEPS.length
+    if (isAmid) held.push(run)
   }
-  let halfWay = () => {}
-  const reached = new Promise<void>((resolve) => {
-    halfWay = resolve
+  return held
+}
+
+/** So much later that all leases of that moment are over. */
+async function age({ db }: KyselyStorage): Promise<void> {
+  const past = '2020-01-01T00:00:00.000Z'
+  await sql`update durably_runs set lease_until = ${past} where status = 'running'`.execute(db)
+  await sql`update durably_leaders set lead_until = ${past}`.execute(db)
+}
+
+/** What a worker of before sends, which is led to the restored database. */
+async function writesOfThePast(storage: KyselyStorage, held: readonly RunRecord[]) {
+  const commits = held.map(({ id: runId, leaseEpoch: epoch, claimToken: token, leaderEpoch, commitNo }) => {
+    return runCommit({ lease: { runId, epoch, token: token ?? '', leaderEpoch }, commitNo: commitNo + 1 }, COMPLETE)
   })
-  const live = open('live', file, () => halfWay())
+  const renewals = commits.map(({ lease }) => lease)
+  return [...(await storage.commit(commits)), ...(await storage.renew(renewals, 1000))].map(({ kept }) => kept)
+}
+
+/** While others have the runs in hand, by leases that came later: it is these that refuse, not the end of the run. */
+async function expectPastIsRefused(storage: KyselyStorage, held: readonly RunRecord[]): Promise<void> {
+  const holders = async () => {
+    const runs = await Promise.all(held.map(({ id }) => storage.getRun(id)))
+    return runs.map((run) => [run?.status, run?.ownerId, run?.leaseEpoch, run?.commitNo])
+  }
+  const before = await holders()
+  expect(before.map(([status, ownerId]) => [status, ownerId])).toEqual(held.map(() => ['running', 'restored']))
+  expect(await writesOfThePast(storage, held)).toEqual(held.flatMap(() => [false, false]))
+  expect(await holders()).toEqual(before)
+}
+
+/** What a backup of it has, what it has not, and who led it at its end. */
+interface Lived {
+  readonly lastingId: string
+  readonly lateId: string
+  readonly lostInstant: number
+  readonly lead: Lead
+}
+
+async function liveThroughBackup(backedUp: BackedUp): Promise<Lived> {
+  const end = gate()
+  const live = openWorld(backedUp.live(), 'live', (step, n) => (n === LASTING && step === 'c' ? end.opened : undefined))
   await live.storage.migrate()
-  for (let n = 0; n < RUNS; n++) await live.handle.trigger(n)
   live.durably.start()
-  await reached
-  new Database(file, { readonly: true }).exec(`vacuum into '${backup}'`)
-  const old = { ...(await live.storage.cluster.getLead('leader')), name: 'leader' } as never
+  const { id: lastingId } = await live.handle.trigger(LASTING)
+  await expect.poll(() => live.storage.getSteps(lastingId)).toHaveLength(2)
+  const courier = openCourier(backedUp.live())
+  await publish(live, 'delivered before')
+  await courier.drain()
+  await publish(live, 'delivered after')
+  await backUpUnderLoad(backedUp, live)
+  const lostInstant = await nextInstant(live)
+  await publish(live, 'published after')
+  await courier.drain()
+  expect(await deliveries(live.storage)).toEqual(['delivered after', 'delivered before', 'published after'])
+  const { id: lateId } = await live.handle.trigger(LATE, { idempotencyKey: 'late' })
+  await live.handle.wait(lateId)
+  const lead = { ...(await live.storage.cluster.getLead(LEADER)), name: LEADER } as Lead
+  end.open()
   await live.durably.stop()
+  return { lastingId, lateId, lostInstant, lead }
+}
 
-  const raw = new Database(backup)
-  const recorded = raw.prepare(`select r.payload || ' ' || s.name as name from durably_steps as s
-    join durably_runs as r on r.id = s.run_id where s.status = 'completed'`)
-  const done = new Set((recorded.all() as { readonly name: string }[]).map(({ name }) => name))
-  const running =
-    raw.prepare(`select id as runId, lease_epoch as epoch, claim_token as token, leader_epoch as leaderEpoch,
-    commit_no as commits from durably_runs where status = 'running'`)
-  const held = running.all() as (Lease & { readonly commits: number })[]
-  // So much later that all leases of that moment are over.
-  raw.exec(`update durably_runs set lease_until = '2020-01-01T00:00:00.000Z' where status = 'running';
-    update durably_leaders set lead_until = '2020-01-01T00:00:00.000Z'`)
-  raw.close()
-  expect([done.size > 0, held.length > 0]).toEqual([true, true])
+async function backUpUnderLoad(backedUp: BackedUp, live: World): Promise<void> {
+  const runs = load(live)
+  await expect.poll(runs.done).toBeGreaterThan(LANES)
+  await expect.poll(() => firedInstants(live.storage)).not.toEqual([])
+  const before = runs.done()
+  await backedUp.backUp()
+  expect(runs.done()).toBeGreaterThan(before)
+  await runs.end()
+}
 
-  const restored = open('restored', backup)
-  restored.durably.start()
-  for (const run of await restored.storage.getRuns({})) await restored.handle.wait(run.id)
-  const again = began.filter(({ world, name }) => world === 'restored' && done.has(name))
-  expect(again).toEqual([])
-  expect(await restored.storage.counts({})).toMatchObject({ completed: RUNS, failed: 0 })
+/** One that fires from now on. */
+async function nextInstant({ storage }: World): Promise<number> {
+  const before = await firedInstants(storage)
+  await expect.poll(() => firedInstants(storage)).not.toHaveLength(before.length)
+  return (await firedInstants(storage)).at(-1) ?? Number.NaN
+}
 
-  // What a worker and a leader of before hold, who are led to the restored database.
-  const ends = held.map(({ commits, ...lease }) =>
-    runCommit(
-      { lease, commitNo: commits + 1 },
-      { outcome: { kind: 'complete', output: null, events: [], eventsIfCancelled: [] } },
-    ),
-  )
-  const lost = held.map(() => ({ kept: false }))
-  expect(await restored.storage.commit(ends)).toMatchObject(lost)
-  expect(
-    await restored.storage.renew(
-      ends.map(({ lease }) => lease),
-      1000,
-    ),
-  ).toMatchObject(lost)
-  const run = await restored.durably.trigger('job', 99)
-  const { version } = (await restored.storage.getRun(run.id)) ?? { version: 0 }
-  const byTheOldLeader = [{ runId: run.id, version, workerId: 'live', events: [] }]
-  expect(await restored.storage.cluster.placement.assign(old, byTheOldLeader)).toEqual([false])
-})
+async function expectSchedulesAndMessagesGoOn({ storage }: World, lostInstant: number): Promise<void> {
+  await expect.poll(() => firedInstants(storage)).toContain(lostInstant)
+  const instants = await firedInstants(storage)
+  expect(instants).toEqual(await instantsWithoutGap(storage, instants.length))
+  await expect.poll(() => storage.cluster.inbox.counts({})).toMatchObject({ waiting: 0 })
+  expect(await deliveries(storage)).toEqual(['delivered after', 'delivered before'])
+}
+
+async function expectLateIsNew({ storage, handle }: World, { lateId, lead }: Lived): Promise<void> {
+  const again = await handle.trigger(LATE, { idempotencyKey: 'late' })
+  expect(again.id).not.toBe(lateId)
+  const { version } = (await storage.getRun(again.id)) ?? { version: 0 }
+  const byTheOldLeader = [{ runId: again.id, version, workerId: 'live', events: [] }]
+  expect(await storage.cluster.placement.assign(lead, byTheOldLeader)).toEqual([false])
+}
+
+it.each(BACKUP_PLACES)(
+  'what is restored of $driver, under load, takes no write of the past and runs nothing again that it has recorded',
+  async (place) => {
+    const backedUp = await place.open()
+    onTestFinished(() => backedUp.end())
+    const lived = await liveThroughBackup(backedUp)
+
+    const begun: string[] = []
+    const { opened, open } = gate()
+    const restored = openWorld((await backedUp.restore())(), 'restored', async (step, n) => {
+      begun.push(`${n} ${step}`)
+      await opened
+    })
+    createInbox(restored.durably, { pollingInterval: 20 })
+    const { storage } = restored
+    const found = await jobRuns(storage)
+    const done = (await Promise.all(found.map((run) => recordedSteps(storage, run)))).flat()
+    const held = await heldAmidSteps(storage, found)
+    expect(held.map(({ id }) => id)).toContain(lived.lastingId)
+    // What came after the backup is lost.
+    expect(found.map(({ id }) => id)).not.toContain(lived.lateId)
+    expect(await firedInstants(storage)).not.toContain(lived.lostInstant)
+    expect(await deliveries(storage)).toEqual(['delivered before'])
+
+    await age(storage)
+    restored.durably.start()
+    const isHeldAnew = ({ payload }: RunRecord) => begun.some((step) => step.startsWith(`${payload} `))
+    await expect.poll(() => held.every(isHeldAnew)).toBe(true)
+    await expectPastIsRefused(storage, held)
+    open()
+    for (const { id } of found) await restored.handle.wait(id)
+    expect(begun.filter((step) => done.includes(step))).toEqual([])
+    expect(begun).toContain(`${LASTING} c`)
+    const counts = await storage.counts({ jobNames: ['job'] })
+    expect(counts).toMatchObject({ completed: found.length, failed: 0 })
+    await expectSchedulesAndMessagesGoOn(restored, lived.lostInstant)
+    await expectLateIsNew(restored, lived)
+  },
+)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createInbox } from '../src/index'
-import { at, DAY, HOUR, instantsOf, MINUTE, pass, stage } from './stage'
+import { at, DAY, HOUR, instantsOf, MINUTE, pass, schemaOf, stage, withStaleLeads } from './stage'
 
 const report = { job: 'report', payload: { for: 'boss' } } as const
 const as = { actor: 'ann' }
@@ -71,6 +71,100 @@ describe('who sends messages out anew', () => {
     expect(await inbox.replay({ type: 'y' }, { as })).toBe(0)
     const of = { actor: 'ann', action: 'inbox.replay', targetKind: 'messages', tenant: 'acme' }
     expect(await durably.getAudit()).toMatchObject([{ ...of, after: { messages: 1, of: { types: ['x'] } } }])
+  })
+})
+
+describe('who removes messages, or what a job wants', () => {
+  it('is kept with which messages these were', async () => {
+    const { durably, clock } = stage()
+    const inbox = createInbox(durably)
+    const ids = [await durably.publish({ type: 'x' }), await durably.publish({ type: 'y' })].map(({ id }) => id)
+    await inbox.drain()
+    await clock.stall(MINUTE)
+    expect(await inbox.purge({ olderThan: 0, as })).toBe(2)
+    expect(await inbox.purge({ olderThan: 0, as })).toBe(0)
+    const of = { actor: 'ann', action: 'inbox.purge', targetKind: 'messages', after: null }
+    expect(await durably.getAudit()).toMatchObject([{ ...of, before: { messages: ids } }])
+    await expect(inbox.purge({ olderThan: 0, by: 'ann' } as never)).rejects.toThrow('by')
+  })
+
+  it('is kept with what the job wanted', async () => {
+    const { durably, clock, storage } = stage()
+    durably.defineJob({ name: 'gone', input: schemaOf(), on: { type: 'x', where: { plan: 'pro' } } }, async () => {})
+    await createInbox(durably).drain()
+    const later = stage({ clock, storage })
+    const inbox = createInbox(later.durably)
+    await inbox.forget('gone', { as })
+    await inbox.forget('gone', { as })
+    const of = { actor: 'ann', action: 'inbox.forget', targetKind: 'job', target: 'gone', after: null }
+    const entries = await later.durably.getAudit()
+    expect(entries).toMatchObject([{ ...of, before: { on: { x: { where: { plan: 'pro' } } } } }])
+    await expect(inbox.forget('gone', { by: 'ann' } as never)).rejects.toThrow('by')
+  })
+})
+
+describe('who has lost the lead', () => {
+  it('removes nothing that is old', async () => {
+    const { durably, clock, storage, schedules } = stage({ keepEnded: 1 })
+    const inbox = createInbox(durably, { keep: 1 })
+    await schedules.create('reminder', { ...report, at: at(MINUTE) })
+    await durably.publish({ type: 'x' })
+    await inbox.drain()
+    await clock.stall(2 * MINUTE)
+    await schedules.tick()
+    await clock.stall(2 * HOUR)
+    const restore = withStaleLeads(storage)
+    await schedules.tick()
+    await inbox.drain()
+    expect([(await schedules.list()).length, (await inbox.list()).length]).toEqual([1, 1])
+    restore()
+    await schedules.tick()
+    await inbox.drain()
+    expect([(await schedules.list()).length, (await inbox.list()).length]).toEqual([0, 0])
+  })
+})
+
+describe('the removal of what is old', () => {
+  async function withOldOnes(count: number) {
+    const own = stage()
+    const inbox = createInbox(own.durably, { keep: HOUR })
+    for (let n = 0; n < count; n++) await own.durably.publish({ type: 'x', payload: n })
+    await inbox.drain()
+    await own.clock.stall(2 * HOUR)
+    return { ...own, left: async () => (await inbox.list({ limit: 10_000 })).length, inbox }
+  }
+
+  it('is some at each turn, until there is no more of it', async () => {
+    const { inbox, left, durably, clock } = await withOldOnes(1200)
+    const counts: number[] = []
+    for (let turn = 0; turn < 3; turn++) {
+      await inbox.drain()
+      counts.push(await left())
+    }
+    expect(counts).toEqual([700, 200, 0])
+    await durably.publish({ type: 'x' })
+    await clock.stall(HOUR - MINUTE)
+    await inbox.drain()
+    expect(await left()).toBe(1)
+  })
+
+  it('goes on without a call', async () => {
+    const { durably, clock, left } = await withOldOnes(1200)
+    durably.start()
+    await clock.advance(0)
+    expect(await left()).toBe(0)
+    await durably.close()
+  })
+
+  it('is tried again at the next turn after trouble', async () => {
+    const { storage, inbox, left } = await withOldOnes(1)
+    const of = storage.cluster?.inbox ?? ({} as never)
+    const { purge } = of
+    Object.assign(of, { purge: () => Promise.reject(new Error('not now')) })
+    await expect(inbox.drain()).rejects.toThrow('not now')
+    Object.assign(of, { purge })
+    await inbox.drain()
+    expect(await left()).toBe(0)
   })
 })
 

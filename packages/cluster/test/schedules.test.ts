@@ -1,8 +1,12 @@
+import { defineJob } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { createFakeClock } from '@coji/durably-core/testing'
 import { describe, expect, it } from 'vitest'
-import { at, DAY, HOUR, instantsOf, MINUTE, pass, stage, START } from './stage'
+import { at, DAY, HOUR, instantsOf, MINUTE, pass, schemaOf, stage, START, withStaleLeads } from './stage'
 
+/** After so long no heartbeat is due, of which a worker would hear as well. */
+const BESIDE_BEATS = HOUR + 1
+const BUSY = { kept: false, isBusy: true, created: [], ended: [] }
 const REPORT = { job: 'report', payload: { for: 'boss' } } as const
 
 describe('a schedule', () => {
@@ -132,19 +136,116 @@ describe('what was missed', () => {
   })
 })
 
+/** The first run of a schedule waits for something, and the second instant has come. */
+async function stageWithOpenRun() {
+  const own = stage()
+  await own.schedules.create('x', { job: 'slow', payload: 1, every: HOUR, overlap: 'cancel' })
+  await own.schedules.tick()
+  await own.clock.stall(HOUR)
+  await own.schedules.tick()
+  await own.clock.stall(HOUR)
+  return own
+}
+
 describe('a run that goes on', () => {
   it('is not cancelled by who has lost the lead', async () => {
+    const own = await stageWithOpenRun()
+    const restore = withStaleLeads(own.storage)
+    expect(await own.schedules.tick()).toEqual({ fired: 0 })
+    expect(await own.durably.getRuns()).toMatchObject([{ scheduledFor: at(HOUR), status: 'pending' }])
+    restore()
+    expect(await own.schedules.tick()).toEqual({ fired: 1 })
+  })
+
+  it('is cancelled by the firing itself, whatever becomes of who fires right after it', async () => {
+    const own = await stageWithOpenRun()
+    // Nothing else of it arrives.
+    Object.assign(own.storage, { command: () => Promise.reject(new Error('gone')) })
+    await own.schedules.tick().catch(() => {})
+    const runs = await own.storage.getRuns({})
+    expect(runs.map(({ scheduledFor, status }) => [scheduledFor, status]).sort()).toEqual([
+      [at(HOUR), 'cancelled'],
+      [at(2 * HOUR), 'pending'],
+    ])
+  })
+
+  it('is not cancelled where it is that of the very instant, which somebody has made up for', async () => {
     const own = stage()
     await own.schedules.create('x', { job: 'slow', payload: 1, every: HOUR, overlap: 'cancel' })
     await own.schedules.tick()
+    await own.clock.stall(HOUR + MINUTE)
+    const ids = await own.schedules.backfill('x', { from: at(HOUR), to: at(HOUR + 1) })
+    expect(await own.schedules.tick()).toEqual({ fired: 0 })
+    expect((await own.durably.getRuns()).map((run) => [run.id, run.status])).toEqual([[ids[0], 'pending']])
+  })
+
+  it('is told of as cancelled, and keeps no other one from firing while somebody has locked it', async () => {
+    const own = stage()
+    for (const name of ['locked', 'x']) {
+      await own.schedules.create(name, { job: 'slow', payload: name, every: HOUR, overlap: 'cancel' })
+    }
+    await own.schedules.tick()
     await own.clock.stall(HOUR)
     await own.schedules.tick()
     await own.clock.stall(HOUR)
-    Object.assign(own.storage.cluster?.schedules ?? {}, {
-      fire: async (_lead: unknown, firings: readonly unknown[]) => firings.map(() => ({ kept: false, created: [] })),
+    const cancelled: unknown[] = []
+    own.durably.on('run:cancel', ({ requested }) => void cancelled.push(requested))
+    const storage = own.storage.cluster?.schedules ?? ({} as never)
+    const { fire } = storage
+    const locked = (await storage.get({ tenant: '', name: 'locked' }))?.schedule.id
+    Object.assign(storage, {
+      fire: async (...[lead, firings, events]: Parameters<typeof fire>) => {
+        const free = firings.filter(({ scheduleId }) => scheduleId !== locked)
+        const answers = [...(await fire(lead, free, events))]
+        return firings.map((firing) => (free.includes(firing) ? answers.shift() : BUSY))
+      },
     })
-    expect(await own.schedules.tick()).toEqual({ fired: 0 })
-    expect(await own.durably.getRuns()).toMatchObject([{ scheduledFor: at(HOUR), status: 'pending' }])
+    expect(await own.schedules.tick()).toEqual({ fired: 1 })
+    expect([cancelled, own.errors]).toEqual([[false], [expect.stringContaining('A schedule waits')]])
+    own.durably.start()
+    await own.clock.advance(0)
+    Object.assign(storage, { fire })
+    await own.clock.advance(1000)
+    expect(cancelled).toEqual([false, false])
+    await own.durably.close()
+  })
+
+  it('ends at once where it only hears of its cancel', async () => {
+    const own = stage()
+    own.durably.register({
+      stubborn: defineJob({ name: 'stubborn', input: schemaOf<unknown>() }, async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      }),
+    })
+    own.durably.start()
+    await own.schedules.create('x', { job: 'stubborn', payload: 1, every: BESIDE_BEATS, overlap: 'cancel' })
+    await own.clock.advance(2 * BESIDE_BEATS)
+    expect((await own.durably.getRuns()).reverse()).toMatchObject([
+      { status: 'cancelled', scheduledFor: at(BESIDE_BEATS), finishedAt: at(2 * BESIDE_BEATS) },
+      { status: 'running', scheduledFor: at(2 * BESIDE_BEATS) },
+    ])
+    await own.schedules.remove('x')
+    for (const { id } of await own.durably.getRuns({ status: 'running' })) await own.durably.cancel(id)
+    await own.durably.close()
+  })
+
+  it('makes way for the last of several instants, and the others are missed', async () => {
+    const own = stage()
+    const missed = { all: true, max: 24 } as const
+    await own.schedules.create('x', { job: 'slow', payload: 1, every: HOUR, overlap: 'cancel', missed })
+    await own.schedules.tick()
+    await own.clock.stall(HOUR)
+    await own.schedules.tick()
+    await own.clock.stall(5 * HOUR)
+    expect(await own.schedules.tick()).toEqual({ fired: 1 })
+    expect((await own.durably.getRuns()).map(({ scheduledFor, status }) => [scheduledFor, status])).toEqual([
+      [at(6 * HOUR), 'pending'],
+      [at(HOUR), 'cancelled'],
+    ])
+    expect(own.told).toContainEqual(
+      expect.objectContaining({ from: at(2 * HOUR), to: at(5 * HOUR), count: 4, because: 'overlap' }),
+    )
+    expect(await own.schedules.get('x')).toMatchObject({ firedCount: 2, missedCount: 4 })
   })
 
   async function overlapping(overlap: 'allow' | 'skip' | 'queue' | 'cancel') {

@@ -1,4 +1,5 @@
 import { createDurably, defineJob, type Durably, type Storage } from '@coji/durably-core'
+import type { LeadParams } from '@coji/durably-core/storage'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { createFakeClock, type FakeClock } from '@coji/durably-core/testing'
 import { createScheduler, type Scheduler, type SchedulerOptions } from '../src/index'
@@ -79,4 +80,13 @@ export async function pass({ clock, schedules, durably }: Stage, ms: number): Pr
 
 export function at(ms: number): string {
   return new Date(START + ms).toISOString()
+}
+
+/** From here on everybody believes to lead who does so no more, until what is returned is called. */
+export function withStaleLeads({ cluster }: Storage): () => void {
+  if (cluster === undefined) throw new Error('There is no cluster.')
+  const take = cluster.lead
+  const lead = async (params: LeadParams) => ({ ...params, epoch: ((await take(params))?.epoch ?? 0) - 1 })
+  Object.assign(cluster, { lead })
+  return () => void Object.assign(cluster, { lead: take })
 }

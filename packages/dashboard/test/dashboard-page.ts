@@ -5,9 +5,9 @@ import { chromiumOptions } from '../../../test/chromium'
 import { PATIENCE_MS } from '../../../test/pace'
 import { openSite, type Site } from './dashboard-site'
 
-export interface OpenDashboard {
+export interface OpenDashboard<TSite = Site> {
   readonly page: Page
-  readonly site: Site
+  readonly site: TSite
   /** What the console says that it should not. */
   readonly complaints: string[]
   open(path: string): Promise<void>
@@ -26,10 +26,18 @@ export interface DashboardOptions {
 /** Runs `use` with a dashboard on an instance of its own, and demands that the console stays empty. */
 export async function withDashboard(
   use: (dashboard: OpenDashboard) => Promise<void>,
-  { handler, context: options }: DashboardOptions = {},
+  { handler, context }: DashboardOptions = {},
+): Promise<void> {
+  await withPageOf(await openSite(inject('assets'), handler), use, context)
+}
+
+/** The same with the page of any site, which is closed at the end. */
+export async function withPageOf<TSite extends Pick<Site, 'url' | 'close'>>(
+  site: TSite,
+  use: (dashboard: OpenDashboard<TSite>) => Promise<void>,
+  options?: BrowserContextOptions,
 ): Promise<void> {
   browser ??= chromium.launch(chromiumOptions())
-  const site = await openSite(inject('assets'), handler)
   const context = await (await browser).newContext(options)
   context.setDefaultTimeout(PATIENCE_MS)
   try {

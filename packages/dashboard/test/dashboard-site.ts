@@ -4,6 +4,7 @@ import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { createDurablyHandler, type HandlerOptions } from '@coji/durably-server'
 import type { Assets } from '../src/assets'
+import { described } from '../../server/test/described'
 import { serveDashboard } from '../src/create-dashboard'
 import { JOBS } from './jobs'
 import { listen } from './node-server'
@@ -19,7 +20,7 @@ export async function openSite(assets: Assets, options: HandlerOptions = { allow
   const jobs = durably.register(JOBS)
   const cluster = createCluster(durably, { version: '2026-11-19', labels: { zone: 'eu' } })
   const schedules = createScheduler(durably)
-  const api = createDurablyHandler(durably, { cluster, schedules, ...options })
+  const api = described(createDurablyHandler(durably, { cluster, schedules, ...options }))
   const handler = serveDashboard(assets, { api, basePath: BASE })
   let server = await listen(handler)
   const { port } = new URL(server.url)

@@ -1,5 +1,8 @@
+import type { Action } from '@coji/durably-server'
+import type { Page } from 'playwright'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { mend, parkRun } from '../../server/test/parked'
 import { button, rows, withDashboard } from './dashboard-page'
 import { countHours } from './counted-hours'
 import { gate } from './jobs'
@@ -154,6 +157,28 @@ test('cancels, retries and deletes a run on its page, and asks before', () =>
     expect(complaints.splice(0).every((text) => text.includes('404'))).toBe(true)
   }))
 
+test('lets a parked run go on when its code was mended, and ends one whose code was not', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const { durably } = site
+    const [mended, given] = [await parkRun(durably), await parkRun(durably)]
+    await open('/?view=parked')
+    await expect.poll(() => rows(page).count()).toBe(2)
+    const confirm = async (action: string) => {
+      await button(page, action).click()
+      await page.getByRole('dialog').getByRole('button', { name: action, exact: true }).click()
+    }
+    await open(`/runs/${given}`)
+    await page.getByRole('article').getByText('Parked', { exact: true }).waitFor()
+    await confirm('End as failed')
+    await page.getByRole('article').getByText('Failed', { exact: true }).waitFor()
+    await open(`/runs/${mended}`)
+    mend(durably)
+    durably.start()
+    await confirm('Let it go on')
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    expect(await durably.getRun(given)).toMatchObject({ status: 'failed' })
+  }))
+
 test('runs a run again after a step that it completed, with another input', () =>
   withDashboard(async ({ page, site, complaints, open }) => {
     site.durably.start()
@@ -212,6 +237,83 @@ test('offers nothing to who may only read', () =>
       expect(await page.getByRole('group', { name: 'Actions' }).count()).toBe(0)
     },
     { handler: { authorize: () => ({ actor: 'mia@acme.example', tenant: 'acme', allow: 'read' }) } },
+  ))
+
+const RUN_ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  retry: ['Retry'],
+  cancel: ['Cancel'],
+  delete: ['Delete'],
+  unpark: ['Let it go on', 'End as failed'],
+  fork: ['Run again'],
+  signal: ['Signal'],
+}
+
+/** What can be done to runs of a list. */
+const OF_MANY = ['retry', 'cancel', 'delete']
+
+/** The names of the buttons of a group, without the numbers in them. */
+async function buttonsOf(page: Page, group: string): Promise<readonly string[]> {
+  const names = await page.getByRole('group', { name: group }).getByRole('button').allTextContents()
+  return names.map((name) => name.replace(/ \d+$/, ''))
+}
+
+test.each(Object.entries(RUN_ACTIONS))('offers to who may only read and %s nothing else to do', (action, labels) =>
+  withDashboard(
+    async ({ page, site, open }) => {
+      const { jobs, durably } = site
+      const waiting = await jobs.approve.trigger({ title: 'Q3' })
+      await durably.runUntilIdle()
+      const [parked, ended] = [await parkRun(durably), await jobs.importOrders.trigger({ file: 'a.csv' })]
+      await durably.cancel(ended.id)
+      await open('/')
+      await expect.poll(() => rows(page).count()).toBe(3)
+      expect(await page.getByText('read-only').count()).toBe(0)
+      expect((await page.getByRole('checkbox').count()) > 0).toBe(OF_MANY.includes(action))
+      if (OF_MANY.includes(action)) {
+        await page.getByLabel('Select all runs that are shown').check()
+        expect(await buttonsOf(page, 'Chosen runs')).toEqual([...labels, 'Clear'])
+      }
+      const offered = new Set<string>()
+      for (const id of [waiting.id, parked, ended.id]) {
+        await open(`/runs/${id}`)
+        await page.getByRole('complementary', { name: 'Facts' }).waitFor()
+        if (action === 'signal' && id === waiting.id) await button(page, 'Signal').waitFor()
+        for (const name of await buttonsOf(page, 'Actions')) offered.add(name)
+      }
+      expect([...offered]).toEqual(labels)
+    },
+    { handler: { authorize: () => ({ tenant: null, allow: ['read', action as Action] }) } },
+  ),
+)
+
+test.each([
+  ['trigger', 'Run now: nightly'],
+  ['schedule', 'Pause: nightly'],
+  ['audit', null],
+] as const)('offers to who may only read and %s of a schedule: %s', (action, label) =>
+  withDashboard(
+    async ({ page, site, open }) => {
+      const { schedules, jobs } = site
+      await schedules.create('nightly', { job: jobs.importOrders, payload: { file: 'a.csv' }, cron: '0 2 * * *' })
+      await open('/schedules')
+      const listed = page.getByRole('list', { name: 'Schedules' }).getByRole('listitem')
+      await listed.filter({ hasText: '0 2 * * * (UTC)' }).waitFor()
+      const offered = await listed.getByRole('button').evaluateAll((all) => all.map((each) => each.ariaLabel))
+      expect(offered).toEqual(label === null ? [] : [label])
+    },
+    { handler: { authorize: () => ({ tenant: null, allow: ['read', action] }) } },
+  ),
+)
+
+test('offers nothing for all that a filter finds where that is not served', () =>
+  withDashboard(
+    async ({ page, site, open }) => {
+      await site.jobs.importOrders.batchTrigger(Array.from({ length: 101 }, () => ({ payload: { file: 'a.csv' } })))
+      await open('/')
+      await page.getByLabel('Select all runs that are shown').check()
+      expect(await buttonsOf(page, 'Chosen runs')).toEqual(['Retry', 'Cancel', 'Delete', 'Clear'])
+    },
+    { handler: { allowAnonymous: true, bulk: false } },
   ))
 
 test('says who is not let in, and lets them in later', async () => {

@@ -26,19 +26,31 @@ async function readText({ body, headers }: Request, limit: number): Promise<stri
     await body.cancel().catch(() => {})
     throw tooLarge(limit)
   }
-  const decoder = new TextDecoder()
+  const decoder = new TextDecoder('utf-8', { fatal: true })
   const reader = body.getReader()
   let text = ''
   let bytes = 0
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    bytes += part.value.byteLength
-    if (bytes > limit) {
-      await reader.cancel().catch(() => {})
-      throw tooLarge(limit)
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      bytes += part.value.byteLength
+      if (bytes > limit) throw tooLarge(limit)
+      text += decoded(decoder, part.value)
     }
-    text += decoder.decode(part.value, { stream: true })
+    return text + decoded(decoder)
+  } catch (error) {
+    // Nobody wants the rest.
+    await reader.cancel().catch(() => {})
+    throw error
   }
-  return text + decoder.decode()
+}
+
+/** What is no text would be stored as another one. Without a part: what is left of the last character. */
+function decoded(decoder: TextDecoder, part?: Uint8Array<ArrayBuffer>): string {
+  try {
+    return part === undefined ? decoder.decode() : decoder.decode(part, { stream: true })
+  } catch {
+    throw new HttpProblem('INVALID_REQUEST', 'The body is no UTF-8.')
+  }
 }
 
 function tooLarge(limit: number): HttpProblem {

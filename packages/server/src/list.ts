@@ -99,7 +99,7 @@ function toAuditCursor(text: string): AuditCursor {
 /** Nobody waits for a number that nobody reads to the last digit: so far everything is counted. */
 const MOST_COUNTED = { ofTenant: 10_000, ofOthers: 1000 } as const
 
-/** Beside the status there is an index for the tenant, and for nothing else. */
+/** An index has each status of a tenant, and of all. With other conditions runs may have to be looked at one by one. */
 export function mostCounted({ tenant: _, ...conditions }: RunFilter): number {
   const isByTenant = Object.values(conditions).every((each) => each === undefined)
   return isByTenant ? MOST_COUNTED.ofTenant : MOST_COUNTED.ofOthers

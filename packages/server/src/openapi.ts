@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Settings } from './options'
 import type { Route } from './route'
 import { problemSchema } from './wire'
+import type { Messages } from './wire-events'
 
 type Json = Record<string, unknown>
 
@@ -92,8 +93,14 @@ function pageOf(components: Components): Json {
 
 function successOf(output: Exclude<Route['output'], 'page'>, components: Components): Json {
   if (output === null) return {}
-  if (output === 'stream') return { content: { 'text/event-stream': { schema: { type: 'string' } } } }
-  return { content: contentOf('application/json', output, components) }
+  if (output instanceof z.ZodType) return { content: contentOf('application/json', output, components) }
+  return { content: { 'text/event-stream': streamOf(output, components) } }
+}
+
+/** OpenAPI 3.1 has no words for the messages of a stream: by their `event`, what their `data` are. */
+function streamOf({ messages }: Messages, components: Components): Json {
+  const described = Object.entries(messages).map(([event, schema]) => [event, components.describe(schema, 'output')])
+  return { schema: { type: 'string' }, 'x-messages': Object.fromEntries(described) }
 }
 
 function contentOf(type: string, schema: z.ZodType, components: Components): Json {

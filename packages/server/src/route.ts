@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Access } from './access'
 import type { Server } from './server'
 import type { Action } from './wire'
+import type { Messages } from './wire-events'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 
@@ -31,8 +32,8 @@ export interface Route {
   readonly query: z.ZodType | null
   readonly body: z.ZodType | null
   readonly status: number
-  /** `stream`: server-sent events; `page`: HTML; `null`: nothing. */
-  readonly output: z.ZodType | 'stream' | 'page' | null
+  /** JSON, server-sent events, `page`: HTML, or `null`: nothing. */
+  readonly output: z.ZodType | Messages | 'page' | null
   readonly isAboutRun: boolean
   /** What is answered as JSON, or the whole answer. */
   answer(call: Call | RunCall): Promise<unknown>

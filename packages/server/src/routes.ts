@@ -10,6 +10,7 @@ import { route, runRoute, type Route } from './route'
 import { CLUSTER_ROUTES } from './routes-cluster'
 import { listWaits } from './waits'
 import * as wire from './wire'
+import { runEvents, runHints } from './wire-events'
 import { mayShowWorkers } from './workers'
 
 /** Who may retry may not therefore do again what somebody did to many runs. */
@@ -108,7 +109,7 @@ const events = runRoute({
   action: 'read',
   summary: 'Follows a run: its events as a stream that goes on after Last-Event-ID and says done at the end.',
   query: wire.followQuerySchema,
-  output: 'stream',
+  output: runEvents,
   answer: follow,
 })
 
@@ -117,7 +118,7 @@ const hints = route({
   path: '/events',
   action: 'read',
   summary: 'Tells which runs change, as a stream of hints that may be lost or doubled: read anew what they name.',
-  output: 'stream',
+  output: runHints,
   answer: hint,
 })
 

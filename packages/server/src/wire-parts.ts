@@ -5,6 +5,13 @@ export const count = z.int().nonnegative()
 /** Whatever a job takes or gives. What was `undefined` is left out. */
 export const value = z.unknown().optional()
 
+export const progress = z.object({ current: z.number(), total: z.number().optional(), message: z.string().optional() })
+export const waitingFor = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('retry') }),
+  z.object({ kind: z.literal('steps'), steps: z.array(z.string()) }),
+  z.object({ kind: z.literal('unpark'), reason: z.string() }),
+])
+
 /** Each is a part of a statement, and statements have an end. */
 const MOST_LISTED = 100
 

@@ -17,18 +17,24 @@ import type {
   TriggerOptions,
 } from '@coji/durably-core'
 import { z } from 'zod'
-import { count, flag, instant, labelFilter, oneOrMany, text, value, wholeNumber } from './wire-parts'
+import { type doneSchema, eventSchema, type runHintSchema } from './wire-events'
+import {
+  count,
+  flag,
+  instant,
+  labelFilter,
+  oneOrMany,
+  progress,
+  text,
+  value,
+  waitingFor,
+  wholeNumber,
+} from './wire-parts'
 
 type Shape<T> = Readonly<Record<keyof T, z.ZodType>>
 
 const errorDetail = z.looseObject({ name: z.string() }).nullable()
-const progress = z.object({ current: z.number(), total: z.number().optional(), message: z.string().optional() })
 const labels = z.record(z.string(), z.string())
-const waitingFor = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('retry') }),
-  z.object({ kind: z.literal('steps'), steps: z.array(z.string()) }),
-  z.object({ kind: z.literal('unpark'), reason: z.string() }),
-])
 
 const runFields = {
   id: z.string(),
@@ -107,11 +113,6 @@ const logShape = {
 } satisfies Shape<Log>
 
 export const logSchema = z.strictObject(logShape).meta({ id: 'Log' })
-
-/** An event of a run: `type` says which further fields it has. */
-export const eventSchema = z
-  .looseObject({ type: z.string(), runId: z.string(), jobName: z.string(), seq: count, timestamp: instant })
-  .meta({ id: 'Event' })
 
 /** Runs newest first; `next` is the `cursor` of the page after it, `null` when this is the last. */
 export const runPageSchema = z.strictObject({ runs: z.array(runSchema), next: z.string().nullable() })
@@ -361,16 +362,6 @@ export const forkBodySchema = z.strictObject({
 /** `POST /runs/:id/signal` */
 export const signalBodySchema = z.strictObject({ name: text, payload: value, dedupeKey: text.optional() })
 export const signalAnswerSchema = z.strictObject({ deduplicated: z.boolean() })
-
-/** The last word of `GET /runs/:id/events`, after the last event of a run that has ended. */
-export const doneSchema = z.strictObject({ status: z.enum(RUN_STATUSES) })
-
-/** A message of `GET /events`: the run changed, and was so when it was looked at. `null`: it is gone. */
-export const runHintSchema = z.strictObject({
-  id: z.string(),
-  status: z.enum(RUN_STATUSES).nullable(),
-  version: count.nullable(),
-})
 
 export type RunHint = z.output<typeof runHintSchema>
 export type WireRun = z.output<typeof runSchema>

@@ -114,9 +114,9 @@ describe('writes from elsewhere', () => {
 
   it('are JSON, not too large, not too deep, and change no prototypes', async () => {
     const { ask, durably } = openForUsers({ maxBodyBytes: 10_000 })
-    const post = async (text: string, type = 'application/json') => {
+    const post = async (content: string | Uint8Array, type = 'application/json') => {
       const { status, json } = await ask('POST /runs', {
-        body: text,
+        body: content,
         headers: { authorization: 'ann', 'content-type': type },
       })
       return [status, json.code]
@@ -130,6 +130,15 @@ describe('writes from elsewhere', () => {
     ])
       expect(await post(json, type), type).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE'])
     expect(await post('{')).toEqual([400, 'INVALID_REQUEST'])
+    const noText = new TextEncoder().encode(json.replace('"job"', '"j\xffb"'))
+    for (const [at, byte] of [
+      [noText.indexOf(0xc3), 0xff],
+      [noText.length - 1, 0xc3],
+    ] as const)
+      expect(await post(Uint8Array.from(noText, (own, index) => (index === at ? byte : own)))).toEqual([
+        400,
+        'INVALID_REQUEST',
+      ])
     expect(await post('')).toEqual([400, 'INVALID_REQUEST'])
     expect(await post('null')).toEqual([400, 'INVALID_REQUEST'])
     expect(await post(JSON.stringify({ ...body, payload: 'x'.repeat(10_000) }))).toEqual([413, 'BODY_TOO_LARGE'])

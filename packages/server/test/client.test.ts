@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { createDurablyHandler, type DurablyHandler } from '../src'
 import { createDurablyClient, ServerError, UnreachableError, type RunChange } from '../src/client'
 import { openApi, type ApiOptions } from './api'
+import { described } from './described'
 
 const jobs = {
   resize: defineJob(
@@ -151,7 +152,7 @@ describe('a subscription', () => {
   it('has every event once, in order, wherever connections are cut', async () => {
     const { durably, id, events } = await endedRun()
     vi.useFakeTimers()
-    const handler = createDurablyHandler(durably, { allowAnonymous: true })
+    const handler = described(createDurablyHandler(durably, { allowAnonymous: true }))
     const cut = fc.record({ bytes: fc.integer({ min: 1, max: 1500 }), breaks: fc.boolean() })
     const property = fc.asyncProperty(fc.array(cut, { maxLength: 6 }), async (cuts) => {
       const read: StoredEvent[] = []
@@ -175,7 +176,7 @@ describe('a subscription', () => {
     vi.useFakeTimers()
     let isAway = true
     const askedAt: number[] = []
-    const handler = createDurablyHandler(durably, { allowAnonymous: true })
+    const handler = described(createDurablyHandler(durably, { allowAnonymous: true }))
     const client = clientOf(async (request) => {
       askedAt.push(Date.now())
       if (isAway && askedAt.length % 2 === 0) throw new TypeError('fetch failed')

@@ -1,8 +1,12 @@
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { Granted } from '../src'
+import { reportSuite } from '../../../test/report'
+import { scaled } from '../../../test/scale'
+import { pick, type Random, randomFrom } from '../../cluster/test/simulation/random'
+import type { DurablyHandler, Granted } from '../src'
 import { openApi, toRequest, type ApiOptions } from './api'
+import { intBelow, SEED } from './chance'
 import { Follower, followRun, type Message } from './sse'
 
 function openWithJobs(options: ApiOptions = {}) {
@@ -132,4 +136,76 @@ describe('following a run over HTTP', () => {
     await api.durably.close()
     expect(isDone(await ended)).toBe(false)
   })
+})
+
+const STORIES = scaled({ quick: 20, full: 500 })
+
+/** Turns that bodies take, of which there are as many as were given. */
+function createTurns() {
+  const waiting: (() => void)[] = []
+  let free = 0
+  const look = () => {
+    for (; free > 0 && waiting.length > 0; free--) waiting.shift()?.()
+  }
+  return {
+    take: () =>
+      new Promise<void>((resolve) => {
+        waiting.push(resolve)
+        look()
+      }),
+    give(count: number) {
+      free += count
+      look()
+    },
+  }
+}
+
+interface CutReading {
+  readonly id: string
+  readonly handlers: readonly DurablyHandler[]
+  readonly random: Random
+  /** So many more events are wanted. */
+  readonly onWant: (count: number) => void
+}
+
+/** Follows a run to its end, some events at a time, each time from where it was cut off. */
+async function readWithCuts({ id, handlers, random, onWant }: CutReading): Promise<readonly Message[]> {
+  const log: Message[] = []
+  while (!isDone(log)) {
+    const count = intBelow(random, 8)
+    onWant(count)
+    const follower = await followRun(pick(random, handlers), id, seqsOf(log).at(-1)?.toString())
+    await follower.until((messages) => messages.length >= count)
+    log.push(...follower.messages.slice(0, count))
+    await follower.leave()
+  }
+  return log
+}
+
+/** What each reader of a run has read, and what is to be read. */
+async function playCuts(seed: number) {
+  const random = randomFrom(seed)
+  const storage = createMemoryStorage()
+  const [one, other] = [openApi({ storage }), openApi({ storage })]
+  const turns = createTurns()
+  one.durably.defineJob({ name: 'turns', input: z.unknown() }, async (ctx) => {
+    for (let n = 0; n < 12; n++) await ctx.run(`step ${n}`, () => turns.take())
+  })
+  const { id } = await one.durably.trigger('turns', 1)
+  const handlers = [one.handler, other.handler]
+  const reading = { id, handlers, random, onWant: turns.give }
+  const readers = Array.from({ length: 1 + intBelow(random, 4) }, () => readWithCuts(reading))
+  await one.durably.runUntilIdle()
+  const logs = await Promise.all(readers)
+  const whole = await (await followRun(other.handler, id)).toEnd()
+  return { seed, logs, whole }
+}
+
+it('what was read before each cut and after it is the log, wherever a reader is cut off while the run goes on', async () => {
+  reportSuite({ suite: 'readers that are cut off', stories: STORIES, 'first seed': SEED })
+  const played = await Promise.all(Array.from({ length: STORIES }, (_, story) => playCuts(SEED + story)))
+  for (const { seed, logs, whole } of played) {
+    expect(seqsOf(whole)).toEqual(whole.slice(0, -1).map((_, index) => index + 1))
+    for (const log of logs) expect(log, `seed ${seed}`).toEqual(whole)
+  }
 })

@@ -13,19 +13,23 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { reportSuite } from '../../../test/report'
 import { scaled } from '../../../test/scale'
+import { type Random, randomFrom } from '../../cluster/test/simulation/random'
 import { createDurablyHandler } from '../src'
+import { intBelow, SEED } from './chance'
+import { described } from './described'
 
 const CLIENTS = scaled({ quick: 200, full: 1000 })
 const RUNS = scaled({ quick: 20, full: 100 })
 const STEPS = 20
 
-/** One client on a socket of its own, which comes back to where it was whenever it is cut off. */
+/** One client on a socket of its own, which is cut off after certain events, and comes back to where it was. */
 class SocketFollower {
   readonly log: { readonly seq: number; readonly type: string; readonly at: number }[] = []
   readonly done: Promise<void>
   #finish = () => {}
   #current: IncomingMessage | null = null
   readonly #url: string
+  #cuts: ReadonlySet<number> = new Set()
 
   constructor(url: string) {
     this.#url = url
@@ -39,6 +43,11 @@ class SocketFollower {
     this.#current?.destroy()
   }
 
+  /** By their numbers. */
+  cutAfter(events: ReadonlySet<number>): void {
+    this.#cuts = events
+  }
+
   #connect(): void {
     const asked = request(this.#url, { headers: { 'last-event-id': String(this.log.at(-1)?.seq ?? 0) }, agent: false })
     asked.on('response', (response) => this.#read(response))
@@ -48,13 +57,17 @@ class SocketFollower {
 
   #read(response: IncomingMessage): void {
     this.#current = response
-    let isDone = false
+    let [isDone, isCut] = [false, false]
     const parser = createParser({
       onEvent: ({ event, data }) => {
+        // What came in the same packet is lost with it.
+        if (isCut) return
         if (event === 'done') isDone = true
         else {
           const told = JSON.parse(data)
           this.log.push({ seq: told.seq, type: told.type, at: performance.now() })
+          isCut = this.#cuts.has(told.seq)
+          if (isCut) this.cut()
         }
       },
     })
@@ -124,11 +137,19 @@ interface Round {
   readonly p99Ms: { readonly calm: number; readonly storm: number; readonly eventLoop: number }
 }
 
+const MOST_CUTS = 4
+
+/** The numbers of the events after which one is cut off, among those of the next steps. */
+function cutsFrom(seq: number, random: Random): ReadonlySet<number> {
+  return new Set(Array.from({ length: intBelow(random, MOST_CUTS + 1) }, () => seq + intBelow(random, 2 * STEPS)))
+}
+
 /** Clients on sockets follow runs through cuts and a storm, see everything, and leave nothing behind. */
-async function follow(clients: number): Promise<Round> {
+async function follow(clients: number, seed: number): Promise<Round> {
+  const random = randomFrom(seed)
   const { storage, seen, storedAt } = watchedStorage()
   const durably = createDurably({ storage, logger: null }).use(withLogPersistence())
-  const handler = createDurablyHandler(durably, { allowAnonymous: true })
+  const handler = described(createDurablyHandler(durably, { allowAnonymous: true }))
   durably.defineJob({ name: 'steps', input: z.unknown() }, async (ctx) => {
     for (const part of ['calm', 'storm']) {
       await ctx.waitFor(part, { schema: z.unknown() })
@@ -162,21 +183,21 @@ async function follow(clients: number): Promise<Round> {
     log.map(({ seq, at }) => at - (storedAt.get(`${runOf(index)} ${seq}`) ?? at))
   const calm = p99(followers.flatMap(({ log }, index) => delaysOf(log, index)))
 
-  // Some are cut off at any place, and once all of them at the same moment.
+  // Each is cut off at places of its own, and once all of them at the same moment.
+  for (const follower of followers) follower.cutAfter(cutsFrom(1 + (follower.log.at(-1)?.seq ?? 0), random))
   const before = Math.max(...followers.map(({ log }) => log.length))
   for (const { id } of runs) await durably.signal(id, 'storm', 1)
-  const isHalfway = () => followers.some(({ log }) => log.length > before + STEPS / 2)
-  for (let n = 0; !isHalfway(); n++) {
-    followers[(n * 7) % clients]?.cut()
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
+  await until(() => followers.some(({ log }) => log.length > before + STEPS / 2))
   for (const follower of followers) follower.cut()
   await Promise.all(followers.map(({ done }) => done))
   lag.disable()
 
   for (const [index, { log }] of followers.entries()) {
     const stored = await durably.getEvents(runOf(index))
-    expect(log.map(({ seq, type }) => ({ seq, type }))).toEqual(stored.map(({ seq, type }) => ({ seq, type })))
+    expect(
+      log.map(({ seq, type }) => ({ seq, type })),
+      `seed ${seed}`,
+    ).toEqual(stored.map(({ seq, type }) => ({ seq, type })))
   }
   const storm = p99(followers.flatMap(({ log }, index) => delaysOf(log, index)))
   const events = followers.reduce((sum, { log }) => sum + log.length, 0)
@@ -195,11 +216,12 @@ function p99(delays: readonly number[]): number {
 
 it(`${CLIENTS} clients on sockets see every event once, in order, through cuts and storms, and leave nothing`, async () => {
   // What is made once stays, as does what the engine of JavaScript has compiled for so many.
-  await follow(CLIENTS)
+  await follow(CLIENTS, SEED)
   const [heap, open] = [usedHeap(), handles()]
-  const many = await follow(CLIENTS)
+  const many = await follow(CLIENTS, SEED + 1)
   reportSuite({
     suite: `${CLIENTS} followers`,
+    seed: SEED,
     events: many.events,
     'tail queries': many.queries,
     'p99 ms from commit to client': many.p99Ms.calm.toFixed(1),

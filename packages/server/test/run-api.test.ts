@@ -23,6 +23,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { createDurablyHandler } from '../src'
 import { createDurablyClient, type DurablyClient } from '../src/client'
+import { described } from './described'
 
 /** What engine and client have in common. */
 type RunApi = Omit<ScopedDurably, 'publish' | 'purge' | 'trigger' | 'batchTrigger'> & {
@@ -50,7 +51,7 @@ const SIDES: Readonly<Record<string, (durably: Durably) => RunApi>> = {
 }
 
 function clientOf(durably: Durably): DurablyClient {
-  const handler = createDurablyHandler(durably, { allowAnonymous: true, maxPageSize: 3 })
+  const handler = described(createDurablyHandler(durably, { allowAnonymous: true, maxPageSize: 3 }))
   return createDurablyClient({ url: 'http://app.test', fetch: handler })
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { createDurablyHandler, type Granted } from '../src'
 import { createDurablyClient } from '../src/client'
 import { openApi } from './api'
+import { described } from './described'
 
 const YEARLY = { cron: '0 3 1 1 *', zone: 'UTC' } as const
 
@@ -124,7 +125,7 @@ it('says that they are not served where the handler was given none', async () =>
   const { durably, ask } = await open()
   const client = createDurablyClient({
     url: 'http://app.test',
-    fetch: createDurablyHandler(durably, { allowAnonymous: true }),
+    fetch: described(createDurablyHandler(durably, { allowAnonymous: true })),
   })
   await expect(client.schedules()).rejects.toMatchObject({ code: 'NOT_SERVED', status: 501 })
   await expect(client.messages()).rejects.toMatchObject({ code: 'NOT_SERVED' })

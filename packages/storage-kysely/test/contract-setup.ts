@@ -2,6 +2,9 @@ import { FENCES, type Fences } from '../src/statement/fences'
 import { createKyselyStorageWith, type KyselyStorage } from '../src/kysely-storage'
 import type { OpenDatabase } from './databases'
 
+/** Short enough for the few runs of a case to take many. */
+const STRETCH = 6
+
 /** Storages for the contract; `reopen` leaves the old one as a kill would. */
 export function contractSetup(database: { open(): Promise<OpenDatabase> }, fences: Fences = FENCES) {
   return {
@@ -9,7 +12,12 @@ export function contractSetup(database: { open(): Promise<OpenDatabase> }, fence
       const opened = await database.open()
       const storages: KyselyStorage[] = []
       const connect = async () => {
-        const storage = createKyselyStorageWith({ dialect: opened.connect(), durability: 'fast', fences })
+        const storage = createKyselyStorageWith({
+          dialect: opened.connect(),
+          durability: 'fast',
+          fences,
+          stretch: STRETCH,
+        })
         storages.push(storage)
         return storage
       }

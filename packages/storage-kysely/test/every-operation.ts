@@ -28,6 +28,14 @@ function plain(name: string, act: (storage: KyselyStorage) => Promise<unknown>):
   return operation(name, async (storage) => () => act(storage))
 }
 
+/** What a leader does. */
+function led(name: string, act: (storage: KyselyStorage, lead: Lead) => Promise<unknown>): Operation {
+  return operation(name, async (storage) => {
+    const lead = (await storage.cluster.lead(LEAD)) as Lead
+    return () => act(storage, lead)
+  })
+}
+
 /** About a run in the hands of a worker. */
 function held(name: string, act: (storage: KyselyStorage, run: RunRecord) => Promise<unknown>): Operation {
   return operation(name, async (storage) => {
@@ -182,11 +190,19 @@ const OF_CLUSTER: readonly Operation[] = [
   operation('schedules: fire', async (storage) => {
     const lead = await storage.cluster.lead(LEAD)
     const runs = [newRun({ jobName: 'other', scheduleId: 'schedule', scheduledFor: SOON })]
-    const firing = { scheduleId: 'schedule', version: 2, runs, firedUntil: SOON, nextAt: SOON, missed: 0 }
+    const firing = { scheduleId: 'schedule', version: 2, runs, firedUntil: SOON, nextAt: SOON, missed: 0, ends: [] }
     return async () => (lead === null ? null : storage.cluster.schedules.fire(lead, [firing]))
   }),
+  operation('schedules: fire, and have a run end', async (storage) => {
+    const lead = (await storage.cluster.lead(LEAD)) as Lead
+    const waits = newRun({ jobName: 'other', scheduleId: 'schedule' })
+    await storage.enqueue([waits])
+    const firing = { scheduleId: 'schedule', version: 3, runs: [], firedUntil: SOON, nextAt: SOON, missed: 0 }
+    const ending = { cancelled: [EVENT], requested: [EVENT] }
+    return () => storage.cluster.schedules.fire(lead, [{ ...firing, ends: [waits.id] }], ending)
+  }),
   plain('schedules: remove', (storage) => storage.cluster.schedules.remove({ tenant: '', name: 'nightly' })),
-  plain('schedules: purge', (storage) => storage.cluster.schedules.purge(ANY_AGE)),
+  led('schedules: purge', (storage, lead) => storage.cluster.schedules.purge(lead, ANY_AGE)),
   plain('schedules: create, by somebody', (storage) => storage.cluster.schedules.create([schedule], noteOf())),
   plain('schedules: change, by somebody', (storage) =>
     storage.cluster.schedules.change({ tenant: '', name: 'nightly', isAnew: false, audit: noteOf() }),
@@ -202,17 +218,24 @@ const OF_CLUSTER: readonly Operation[] = [
     storage.cluster.inbox.subscribe(['job'], [{ jobName: 'job', type: 'x', definition: '{}' }]),
   ),
   plain('inbox: waiting', (storage) => storage.cluster.inbox.waiting(10)),
-  operation('inbox: deliver', async (storage) => {
-    const lead = await storage.cluster.lead({ ...LEAD, name: 'inbox' })
-    const delivery = { messageId: 'message', round: 0, wanted: 1, runs: [newRun({ jobName: 'other' })], gathered: [] }
-    return async () => (lead === null ? null : storage.cluster.inbox.deliver(lead, [delivery]))
+  led('inbox: deliver', (storage, lead) => {
+    const runs = [newRun({ jobName: 'other' })]
+    const gathered = [{ jobName: 'job', key: '', mode: 'last', waitMs: -1000, max: 0 } as const]
+    return storage.cluster.inbox.deliver(lead, [{ messageId: 'message', round: 0, wanted: 2, runs, gathered }])
   }),
   plain('inbox: ripe', (storage) => storage.cluster.inbox.ripe(10)),
+  led('inbox: release', (storage, lead) =>
+    storage.cluster.inbox.release(lead, [{ members: ['message 0 job'], run: newRun({ jobName: 'other' }) }]),
+  ),
   plain('inbox: list', (storage) => storage.cluster.inbox.list({ limit: 10 })),
   plain('inbox: counts', (storage) => storage.cluster.inbox.counts({})),
   plain('inbox: replay', (storage) => storage.cluster.inbox.replay({})),
   plain('inbox: replay, by somebody', (storage) => storage.cluster.inbox.replay({ types: ['x'] }, noteOf())),
-  plain('inbox: purge', (storage) => storage.cluster.inbox.purge(ANY_AGE)),
+  plain('inbox: purge', (storage) => storage.cluster.inbox.purge(null, ANY_AGE)),
+  led('inbox: purge, by the leader', (storage, lead) => storage.cluster.inbox.purge(lead, ANY_AGE)),
+  plain('inbox: purge, by somebody', (storage) => storage.cluster.inbox.purge(null, { ...ANY_AGE, audit: noteOf() })),
+  plain('inbox: forget', (storage) => storage.cluster.inbox.forget('job')),
+  plain('inbox: forget, by somebody', (storage) => storage.cluster.inbox.forget('job', noteOf())),
   operation('cluster: resign', async (storage) => {
     const lead = await storage.cluster.lead(LEAD)
     return async () => (lead === null ? null : storage.cluster.resign(lead))
@@ -271,7 +294,7 @@ const OF_PLACEMENT: readonly Operation[] = [
   assigned('placement: decline', (storage, run) => storage.cluster.placement.decline(seen(run))),
   assigned('placement: orphan', (storage, _run, lead) => storage.cluster.placement.orphan({ lead, ...OVERDUE })),
   plain('placement: free', (storage) => storage.cluster.placement.free(10)),
-  plain('placement: forgetWorkers', (storage) => storage.cluster.placement.forgetWorkers(0)),
+  led('placement: forgetWorkers', (storage, lead) => storage.cluster.placement.forgetWorkers(lead, 0)),
 ]
 
 /** In an order in which each finds what it needs. */

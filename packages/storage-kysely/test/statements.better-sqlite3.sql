@@ -2511,15 +2511,47 @@ order by r.created_at desc, r.id desc
 limit ?;
 
 -- getRuns: by status, job and tenant
+select *
+from (
+  select 0 as way, r.created_at as created_at, r.id as id
+  from "durably_runs" as r indexed by "durably_runs_tenant_job"
+  where r.tenant = ?
+  and r.job_name = ?
+  order by r.created_at desc, r.id desc
+  limit 1 offset 999
+) as reached
+union all
+select *
+from (
+  select 1 as way, r.created_at as created_at, r.id as id
+  from "durably_runs" as r indexed by "durably_runs_tenant_status"
+  where r.tenant = ?
+  and r.status = 'failed'
+  order by r.created_at desc, r.id desc
+  limit 1 offset 999
+) as reached
+union all
+select *
+from (
+  select 2 as way, r.created_at as created_at, r.id as id
+  from "durably_runs" as r indexed by "durably_runs_tenant_created"
+  where r.tenant = ?
+  order by r.created_at desc, r.id desc
+  limit 1 offset 999
+) as reached;
+
 select "r".*, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "r"."id"
 ) as labels
-from "durably_runs" as r indexed by "durably_runs_tenant_status"
+from (
+  select *
+  from "durably_runs" as r indexed by "durably_runs_tenant_job"
+  where r.tenant = ?
+  and r.job_name = ?
+) as "r"
 where r.status = 'failed'
-and r.job_name = ?
-and r.tenant = ?
 order by r.created_at desc, r.id desc
 limit ?;
 
@@ -3008,6 +3040,133 @@ on conflict
 do nothing
 returning id;
 
+-- schedules: fire, and have a run end
+-- as schedules: fire, 1
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + ?, ?, ?, {now}
+from "durably_runs" as r
+where r.id in (
+  select value
+  from json_each(?)
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_each(?)
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = ?
+and case when r.status = 'running' then 1 end = 1;
+
+update "durably_runs" as r
+set version = r.version + 1, updated_at = {now}, last_event_sequence = r.last_event_sequence + ?, cancel_requested_at = coalesce(r.cancel_requested_at, {now})
+where r.id in (
+  select value
+  from json_each(?)
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_each(?)
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = ?
+and case when r.status = 'running' then 1 end = 1
+returning *, (
+  select json_group_object("l"."name", "l"."value")
+  from "durably_run_labels" as l
+  where l.run_id = "id"
+) as labels;
+
+update "durably_runs" as parent
+set "wakes" = "parent"."wakes" + 1, "version" = "parent"."version" + 1, "updated_at" = {now}, "available_at" = case when "parent"."status" = 'pending'
+and json_extract("parent"."waiting_for", '$.kind') = 'steps' then case when case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end is null
+or case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end <= {now}
+or "parent"."wakes" + 1 >= "parent"."wakes_wanted" then "parent"."created_at" else min(coalesce("parent"."available_at", case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end), case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end) end else "parent"."available_at" end
+where parent.id in (
+  select r.parent_run_id
+  from "durably_runs" as r
+  where r.id in (
+    select value
+    from json_each(?)
+  )
+  and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+    select value
+    from json_each(?)
+  )
+  and (
+    select s.fire_token
+    from "durably_schedules" as s
+    where s.id = r.schedule_id
+  ) = ?
+  and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
+  union all
+  select a.value
+  from "durably_runs" as r
+  cross join json_each(r.also_awaited_by) as a
+  where r.id in (
+    select value
+    from json_each(?)
+  )
+  and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+    select value
+    from json_each(?)
+  )
+  and (
+    select s.fire_token
+    from "durably_schedules" as s
+    where s.id = r.schedule_id
+  ) = ?
+  and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
+)
+and parent.finished_at is null
+returning id;
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + ?, ?, ?, {now}
+from "durably_runs" as r
+where r.id in (
+  select value
+  from json_each(?)
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_each(?)
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = ?
+and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1;
+
+update "durably_runs" as r
+set version = r.version + 1, updated_at = {now}, last_event_sequence = r.last_event_sequence + ?, cancel_requested_at = coalesce(r.cancel_requested_at, {now}), status = 'cancelled', finished_at = {now}, waiting_for = null, concurrency_slot = null, owner_id = null, lease_until = null, output = null
+where r.id in (
+  select value
+  from json_each(?)
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_each(?)
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = ?
+and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
+returning *, (
+  select json_group_object("l"."name", "l"."value")
+  from "durably_run_labels" as l
+  where l.run_id = "id"
+) as labels;
+
 -- schedules: remove
 delete from "durably_schedules"
 where tenant = ?
@@ -3023,6 +3182,13 @@ where id in (
   and source is null
   order by id
   limit ?
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
 )
 returning id;
 
@@ -3218,6 +3384,18 @@ on conflict
 do nothing
 returning id;
 
+insert into "durably_gathered" (id, job_name, tenant, key, mode, max, payload, due_at, created_at, place)
+select "t"."id", "t"."jobName", m.tenant, "t"."key", "t"."mode", "t"."max", m.payload, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', "t"."waitMs" / 1000.0)), {now}, t.n
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.messageId') as "messageId", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.key') as "key", json_extract(value, '$.mode') as "mode", json_extract(value, '$.max') as "max", json_extract(value, '$.waitMs') as "waitMs"
+  from json_each(?)
+) as t
+join "durably_inbox" as m on m.id = t."messageId"
+and m.deliver_token = ?
+where true
+on conflict
+do nothing;
+
 -- inbox: ripe
 select {now} as now, min(case when (r.due_at <= {now}
     or (r.mode = 'all'
@@ -3236,6 +3414,70 @@ from (
   from "durably_gathered" as g
   group by g.job_name, g.tenant, g.key
 ) as r;
+
+select "g".*
+from "durably_gathered" as g
+join (
+  select *
+  from (
+    select g.job_name, g.tenant, g.key, min(g.mode) as mode, min(g.max) as max, count(*) as members, case when min(g.mode) = 'all' then min(g.due_at) else max(g.due_at) end as due_at
+    from "durably_gathered" as g
+    group by g.job_name, g.tenant, g.key
+  ) as r
+  where (r.due_at <= {now}
+    or (r.mode = 'all'
+      and r.members >= r.max
+    )
+  )
+  order by r.due_at
+  limit ?
+) as r on r.job_name = g.job_name
+and r.tenant = g.tenant
+and r.key = g.key
+order by g.created_at, g.place, g.id;
+
+select "w".*
+from "durably_subscriptions" as w
+where w.job_name in (
+  select value
+  from json_each(?)
+)
+order by w.job_name, w.type;
+
+-- inbox: release
+update "durably_gathered"
+set release_token = ?
+where id in (
+  select value
+  from json_each(?)
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+)
+returning id;
+
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", "t"."payload", 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then strftime('%Y-%m-%dT%H:%M:%fZ', {now}, printf('%+.3f seconds', "t"."afterMs" / 1000.0)) when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.payload') as "payload", json_extract(value, '$.idempotencyKey') as "idempotencyKey", json_extract(value, '$.concurrencyKey') as "concurrencyKey", json_extract(value, '$.concurrencyLimit') as "concurrencyLimit", json_extract(value, '$.holdKeyWhileWaiting') as "holdKeyWhileWaiting", json_extract(value, '$.priority') as "priority", json_extract(value, '$.startAt') as "startAt", json_extract(value, '$.afterMs') as "afterMs", json_extract(value, '$.timeoutMs') as "timeoutMs", json_extract(value, '$.parentRunId') as "parentRunId", json_extract(value, '$.scheduleId') as "scheduleId", json_extract(value, '$.scheduledFor') as "scheduledFor", json_extract(value, '$.traceParent') as "traceParent", json_extract(value, '$.eventCount') as "eventCount", json_extract(value, '$.cause') as "cause"
+  from json_each(?)
+) as t
+where (
+  select g.release_token
+  from "durably_gathered" as g
+  where g.id = "t"."cause"
+) = ?
+order by t.n
+on conflict
+do nothing
+returning id;
+
+delete from "durably_gathered"
+where release_token = ?;
 
 -- inbox: list
 select "m".*
@@ -3294,6 +3536,65 @@ where id in (
   limit ?
 )
 returning id;
+
+-- inbox: purge, by the leader
+delete from "durably_inbox"
+where id in (
+  select id
+  from "durably_inbox"
+  where processed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+  order by processed_at
+  limit ?
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+)
+returning id;
+
+-- inbox: purge, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select ?, {now}, ?, ?, '', 'messages', '', json_object('messages', json(json_group_array(m.id)))
+from (
+  select id
+  from "durably_inbox"
+  where processed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+  order by processed_at
+  limit ?
+) as m
+having count(*) > 0;
+
+delete from "durably_inbox"
+where id in (
+  select value
+  from json_each(json_extract((
+        select a.before
+        from "durably_audit" as a
+        where a.id = ?
+      ), '$.messages'
+    )
+  )
+)
+returning id;
+
+-- inbox: forget
+delete from "durably_subscriptions"
+where job_name = ?;
+
+-- inbox: forget, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select ?, {now}, ?, ?, '', 'job', ?, json_object('on', json(json_group_object(w.type, json(w.definition))))
+from (
+  select type, definition
+  from "durably_subscriptions"
+  where job_name = ?
+) as w
+having count(*) > 0;
+
+-- as inbox: forget, 1
 
 -- cluster: resign
 update "durably_leaders" as l
@@ -3843,5 +4144,12 @@ and not exists (
   from "durably_runs" as r indexed by "durably_runs_assigned"
   where r.status = 'assigned'
   and r.assigned_worker_id = worker_id
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
 )
 returning worker_id;

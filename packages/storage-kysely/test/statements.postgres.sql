@@ -2434,17 +2434,127 @@ order by r.created_at desc, r.id desc
 limit $1;
 
 -- getRuns: by status, job and tenant
-select {columns of r: runs}, (
-  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
-  from "durably_run_labels" as l
-  where l.run_id = "r"."id"
-) as labels
-from "durably_runs" as r
-where r.status = 'failed'
-and r.job_name = $1
-and r.tenant = $2
-order by r.created_at desc, r.id desc
-limit $3;
+select *
+from (
+  select 0 as way, to_char(r.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, r.id as id
+  from "durably_runs" as r
+  where r.tenant = $1
+  and (r.job_name, r.created_at) < ((
+      select cast($2 as text)
+    ), (
+      select cast(cast($3 as timestamptz) as timestamptz)
+    )
+  )
+  and (r.job_name, r.created_at) >= ((
+      select cast($4 as text)
+    ), (
+      select cast(cast($5 as timestamptz) as timestamptz)
+    )
+  )
+  order by r.job_name desc, r.created_at desc, r.id desc
+  limit 1 offset 999
+) as reached
+union all
+select *
+from (
+  select 1 as way, to_char(r.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, r.id as id
+  from "durably_runs" as r
+  where r.tenant = $6
+  and (r.status, r.created_at) < ((
+      select cast('failed' as text)
+    ), (
+      select cast(cast($7 as timestamptz) as timestamptz)
+    )
+  )
+  and (r.status, r.created_at) >= ((
+      select cast('failed' as text)
+    ), (
+      select cast(cast($8 as timestamptz) as timestamptz)
+    )
+  )
+  order by r.status desc, r.created_at desc, r.id desc
+  limit 1 offset 999
+) as reached
+union all
+select *
+from (
+  select 2 as way, to_char(r.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, r.id as id
+  from "durably_runs" as r
+  where (r.tenant, r.created_at) < ((
+      select cast($9 as text)
+    ), (
+      select cast(cast($10 as timestamptz) as timestamptz)
+    )
+  )
+  and (r.tenant, r.created_at) >= ((
+      select cast($11 as text)
+    ), (
+      select cast(cast($12 as timestamptz) as timestamptz)
+    )
+  )
+  order by r.tenant desc, r.created_at desc, r.id desc
+  limit 1 offset 999
+) as reached;
+
+select part.has_more, found.*
+from (
+  select case when exists (
+    select 1
+    from (
+      select rank() over (
+        order by r.job_name desc, r.created_at desc, r.id desc
+      ) as place
+      from "durably_runs" as r
+      where r.tenant = $1
+      and (r.job_name, r.created_at) < ((
+          select cast($2 as text)
+        ), (
+          select cast(cast($3 as timestamptz) as timestamptz)
+        )
+      )
+      and (r.job_name, r.created_at) >= ((
+          select cast($4 as text)
+        ), (
+          select cast(cast($5 as timestamptz) as timestamptz)
+        )
+      )
+    ) as entries
+    where entries.place > 2000
+  ) then 1 else 0 end as has_more
+) as part
+left join (
+  select 1 as is_found, found.*
+  from (
+    select {columns of r: runs}, (
+      select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+      from "durably_run_labels" as l
+      where l.run_id = "r"."id"
+    ) as labels
+    from (
+      select *
+      from "durably_runs" as r
+      where r.tenant = $6
+      and (r.job_name, r.created_at) < ((
+          select cast($7 as text)
+        ), (
+          select cast(cast($8 as timestamptz) as timestamptz)
+        )
+      )
+      and (r.job_name, r.created_at) >= ((
+          select cast($9 as text)
+        ), (
+          select cast(cast($10 as timestamptz) as timestamptz)
+        )
+      )
+      order by r.job_name desc, r.created_at desc, r.id desc
+      limit 2000
+    ) as "r"
+    where r.status = 'failed'
+    order by r.job_name desc, r.created_at desc, r.id desc
+    limit $11
+  ) as found
+) as found on true
+order by found.created_at desc, found.id desc;
 
 -- getRuns: by label
 select {columns of r: runs}, (
@@ -2453,12 +2563,27 @@ select {columns of r: runs}, (
   where l.run_id = "r"."id"
 ) as labels
 from "durably_run_labels" as q
-cross join "durably_runs" as r
+cross join lateral (
+  select r.*
+  from "durably_runs" as r
+  where r.id = q.run_id offset 0
+) as r
 where q.name = $1
-and q.value = $2
+and (q.value, q.created_at) < ((
+    select cast($2 as text)
+  ), (
+    select cast(cast($3 as timestamptz) as timestamptz)
+  )
+)
+and (q.value, q.created_at) >= ((
+    select cast($4 as text)
+  ), (
+    select cast(cast($5 as timestamptz) as timestamptz)
+  )
+)
 and r.id = q.run_id
-order by q.created_at desc, q.run_id desc
-limit $3;
+order by q.value desc, q.created_at desc, q.run_id desc
+limit $6;
 
 -- getSteps
 select {columns of s: steps}, case when s.due_at <= {now} then 1 else 0 end as is_due
@@ -2926,6 +3051,149 @@ on conflict
 do nothing
 returning id;
 
+-- schedules: fire, and have a run end
+-- as commit: all there is, 1
+
+-- as schedules: fire, 1
+
+-- as schedules: fire, 2
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + cast($1 as bigint), cast($2 as text), cast(cast($3 as text) as json), {now}
+from "durably_runs" as r
+where r.id = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
+  )
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+  )
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = cast($6 as text)
+and r.status = 'running';
+
+update "durably_runs" as r
+set version = r.version + 1, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($1 as bigint), cancel_requested_at = coalesce(r.cancel_requested_at, {now})
+where r.id = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+  )
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
+  )
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = cast($4 as text)
+and r.status = 'running'
+returning {columns of runs}, (
+  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+  from "durably_run_labels" as l
+  where l.run_id = "id"
+) as labels;
+
+update "durably_runs" as parent
+set "wakes" = "parent"."wakes" + 1, "version" = "parent"."version" + 1, "updated_at" = {now}, "available_at" = case when "parent"."status" = 'pending'
+and ("parent"."waiting_for" ->> 'kind') = 'steps' then case when case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end is null
+or case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end <= {now}
+or "parent"."wakes" + 1 >= "parent"."wakes_wanted" then "parent"."created_at" else least(coalesce("parent"."available_at", case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end), case when "parent"."heartbeat_at" <= {now} then "parent"."rest_until" end) end else "parent"."available_at" end
+where parent.id in (
+  select r.parent_run_id
+  from "durably_runs" as r
+  where r.id = any(array(
+      select value
+      from json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
+    )
+  )
+  and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
+      select value
+      from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+    )
+  )
+  and (
+    select s.fire_token
+    from "durably_schedules" as s
+    where s.id = r.schedule_id
+  ) = cast($3 as text)
+  and r.status in ('pending', 'assigned', 'orphaned')
+  union all
+  select a.value
+  from "durably_runs" as r
+  cross join json_array_elements_text(cast(cast(r.also_awaited_by as text) as json)) as a
+  where r.id = any(array(
+      select value
+      from json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
+    )
+  )
+  and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
+      select value
+      from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+    )
+  )
+  and (
+    select s.fire_token
+    from "durably_schedules" as s
+    where s.id = r.schedule_id
+  ) = cast($6 as text)
+  and r.status in ('pending', 'assigned', 'orphaned')
+)
+and parent.finished_at is null
+returning id;
+
+insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+select r.id, r.last_event_sequence + cast($1 as bigint), cast($2 as text), cast(cast($3 as text) as json), {now}
+from "durably_runs" as r
+where r.id = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
+  )
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+  )
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = cast($6 as text)
+and r.status in ('pending', 'assigned', 'orphaned');
+
+update "durably_runs" as r
+set version = r.version + 1, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($1 as bigint), cancel_requested_at = coalesce(r.cancel_requested_at, {now}), status = 'cancelled', finished_at = {now}, waiting_for = null, concurrency_slot = null, owner_id = null, lease_until = null, output = null
+where r.id = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+  )
+)
+and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
+    select value
+    from json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
+  )
+)
+and (
+  select s.fire_token
+  from "durably_schedules" as s
+  where s.id = r.schedule_id
+) = cast($4 as text)
+and r.status in ('pending', 'assigned', 'orphaned')
+returning {columns of runs}, (
+  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+  from "durably_run_labels" as l
+  where l.run_id = "id"
+) as labels;
+
 -- schedules: remove
 delete from "durably_schedules"
 where tenant = cast($1 as text)
@@ -2933,6 +3201,8 @@ and name = cast($2 as text)
 returning id;
 
 -- schedules: purge
+-- as schedules: fire, 1
+
 delete from "durably_schedules"
 where id = any(array(
     select id
@@ -2942,6 +3212,13 @@ where id = any(array(
     order by id
     limit cast($2 as bigint)
   )
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($3 as text)
+  and l.worker_id = cast($4 as text)
+  and l.epoch = cast($5 as bigint)
 )
 returning id;
 
@@ -3123,6 +3400,15 @@ on conflict
 do nothing
 returning id;
 
+insert into "durably_gathered" (id, job_name, tenant, key, mode, max, payload, due_at, created_at, place)
+select "t"."id", "t"."jobName", m.tenant, "t"."key", "t"."mode", "t"."max", m.payload, ({now} + "t"."waitMs" * interval '1 millisecond'), {now}, t.n
+from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "messageId" text, "jobName" text, "key" text, "mode" text, "max" bigint, "waitMs" double precision)
+join "durably_inbox" as m on m.id = t."messageId"
+and m.deliver_token = cast($2 as text)
+where true
+on conflict
+do nothing;
+
 -- inbox: ripe
 select to_char({now} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as now, to_char(min(case when (r.due_at <= {now}
       or (r.mode = 'all'
@@ -3142,6 +3428,69 @@ from (
   from "durably_gathered" as g
   group by g.job_name, g.tenant, g.key
 ) as r;
+
+select {columns of g: gathered}
+from "durably_gathered" as g
+join (
+  select *
+  from (
+    select g.job_name, g.tenant, g.key, min(g.mode) as mode, min(g.max) as max, count(*) as members, case when min(g.mode) = 'all' then min(g.due_at) else max(g.due_at) end as due_at
+    from "durably_gathered" as g
+    group by g.job_name, g.tenant, g.key
+  ) as r
+  where (r.due_at <= {now}
+    or (r.mode = 'all'
+      and r.members >= r.max
+    )
+  )
+  order by r.due_at
+  limit cast($1 as bigint)
+) as r on r.job_name = g.job_name
+and r.tenant = g.tenant
+and r.key = g.key
+order by g.created_at, g.place, g.id;
+
+select {columns of w: subscriptions}
+from "durably_subscriptions" as w
+where w.job_name in (
+  select value
+  from json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
+)
+order by w.job_name, w.type;
+
+-- inbox: release
+-- as schedules: fire, 1
+
+update "durably_gathered"
+set release_token = cast($1 as text)
+where id in (
+  select value
+  from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($3 as text)
+  and l.worker_id = cast($4 as text)
+  and l.epoch = cast($5 as bigint)
+)
+returning id;
+
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
+from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint, "cause" text)
+where (
+  select g.release_token
+  from "durably_gathered" as g
+  where g.id = "t"."cause"
+) = cast($2 as text)
+order by t.n
+on conflict
+do nothing
+returning id;
+
+delete from "durably_gathered"
+where release_token = cast($1 as text);
 
 -- inbox: list
 select {columns of m: inbox}
@@ -3202,6 +3551,73 @@ where id = any(array(
   )
 )
 returning id;
+
+-- inbox: purge, by the leader
+-- as schedules: fire, 1
+
+delete from "durably_inbox"
+where id = any(array(
+    select id
+    from "durably_inbox"
+    where processed_at <= ({now} + (- cast($1 as double precision)) * interval '1 millisecond')
+    order by processed_at
+    limit cast($2 as bigint)
+  )
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($3 as text)
+  and l.worker_id = cast($4 as text)
+  and l.epoch = cast($5 as bigint)
+)
+returning id;
+
+-- inbox: purge, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), '', 'messages', '', json_build_object('messages', cast(cast(json_agg(m.id)::text as text) as json))
+from (
+  select id
+  from "durably_inbox"
+  where processed_at <= ({now} + (- cast($4 as double precision)) * interval '1 millisecond')
+  order by processed_at
+  limit cast($5 as bigint)
+  for update
+) as m
+having count(*) > 0;
+
+delete from "durably_inbox"
+where id = any(array(
+    select value
+    from json_array_elements_text(cast(cast(((
+              select a.before
+              from "durably_audit" as a
+              where a.id = cast($1 as text)
+            ) ->> 'messages'
+          ) as text
+        ) as json
+      )
+    )
+  )
+)
+returning id;
+
+-- inbox: forget
+delete from "durably_subscriptions"
+where job_name = cast($1 as text);
+
+-- inbox: forget, by somebody
+insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before)
+select cast($1 as text), {now}, cast($2 as text), cast($3 as text), '', 'job', cast($4 as text), json_build_object('on', cast(cast(coalesce(json_object_agg(w.type, w.definition)::text, '{}') as text) as json))
+from (
+  select type, definition
+  from "durably_subscriptions"
+  where job_name = cast($5 as text)
+  for update
+) as w
+having count(*) > 0;
+
+-- as inbox: forget, 1
 
 -- cluster: resign
 update "durably_leaders" as l
@@ -3728,6 +4144,8 @@ and not exists (
 returning id;
 
 -- placement: forgetWorkers
+-- as schedules: fire, 1
+
 delete from "durably_workers"
 where last_beat_at <= ({now} + (- cast($1 as double precision)) * interval '1 millisecond')
 and not (presence <> 'detached'
@@ -3744,5 +4162,12 @@ and not exists (
   from "durably_runs" as r
   where (r.status || '') = 'assigned'
   and r.assigned_worker_id = worker_id
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($2 as text)
+  and l.worker_id = cast($3 as text)
+  and l.epoch = cast($4 as bigint)
 )
 returning worker_id;

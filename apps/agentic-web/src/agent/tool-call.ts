@@ -1,6 +1,8 @@
 import { InterruptedError, type StepTools } from '@coji/durably'
+import { z } from 'zod'
 import type { ToolCall } from '../contract'
 import { stepNames } from '../step-names'
+import { troubleWithMissing } from '../tools/known-tools'
 import type { AnyTool } from '../tools/tool'
 import { type AgentRun, keep } from './agent-job'
 import { decisionSchema } from './declaration'
@@ -35,15 +37,15 @@ export async function carryOut(run: AgentRun, { call, position }: Call): Promise
 }
 
 async function decideAndCall(run: AgentRun, call: ToolCall): Promise<Outcome & { readonly arguments: unknown }> {
-  const tool = run.tools.find(({ name }) => name === call.tool)
+  const found = run.tools.find(({ name }) => name === call.tool)
   let given = call.arguments
-  if (tool === undefined) return { ...failed(`There is no tool "${call.tool}".`), arguments: given }
-  if (call.needsApproval) {
+  if (await isToBeAsked(run, { call, isHere: found !== undefined })) {
     const decided = await ask(run, stepNames.approval(call.call))
     if (decided.decision === 'refuse') return { ...refused(decided.reason), arguments: given }
     given = decided.arguments ?? given
   }
   for (let tries = 1; ; tries++) {
+    const tool = found ?? standIn(run, { tool: call.tool, tries })
     try {
       return { ...(await callOnce(run, { tool, call, given, tries })), arguments: given }
     } catch (error) {
@@ -52,6 +54,35 @@ async function decideAndCall(run: AgentRun, call: ToolCall): Promise<Outcome & {
       if (decided.decision === 'refuse') return { ...refusedAgain(decided.reason), arguments: given }
       given = decided.arguments ?? given
     }
+  }
+}
+
+interface Asking {
+  readonly call: ToolCall
+  readonly isHere: boolean
+}
+
+/** Nobody is asked about what could not be called anyway; who was asked before, by another worker, is waited for. */
+async function isToBeAsked(run: AgentRun, { call, isHere }: Asking): Promise<boolean> {
+  return call.needsApproval && (isHere || (await wasBegun(run, stepNames.approval(call.call))))
+}
+
+async function wasBegun({ ctx, db }: AgentRun, name: string): Promise<boolean> {
+  const steps = db.selectFrom('durably_steps').where('run_id', '=', ctx.runId).where('name', '=', name)
+  return (await steps.select('name').executeTakeFirst()) !== undefined
+}
+
+/** In the place of a tool that this worker has not. Another one may have begun the call: it is told of as any that has effects. */
+function standIn({ db }: AgentRun, { tool, tries }: { readonly tool: string; readonly tries: number }): AnyTool {
+  return {
+    name: tool,
+    description: '',
+    input: z.unknown(),
+    sideEffects: true,
+    needsApproval: false,
+    async execute() {
+      throw new Error(await troubleWithMissing(db, { tool, isRepeated: tries > 1 }))
+    },
   }
 }
 
@@ -68,8 +99,9 @@ interface OneCall {
 
 async function callOnce(run: AgentRun, { tool, call, given, tries }: OneCall): Promise<Outcome> {
   const { success, data, error } = tool.input.safeParse(given)
-  if (!success) return failed(`These arguments make no sense: ${error.message}`)
-  return run.ctx.run(stepNames.tool(call.call, tries), { once: tool.sideEffects }, async (step) =>
+  const name = stepNames.tool(call.call, tries)
+  if (!success) return run.ctx.run(name, async () => failed(`These arguments make no sense: ${error.message}`))
+  return run.ctx.run(name, { once: tool.sideEffects }, async (step) =>
     execute(run, { tool, input: data, idempotencyKey: callKeyOf(run, call) }, step),
   )
 }

@@ -1,4 +1,4 @@
-import type { Step } from '@coji/durably'
+import type { Run, Step } from '@coji/durably'
 import { signLink } from '@coji/durably-server'
 import { Hono } from 'hono'
 import { sql } from 'kysely'
@@ -24,6 +24,9 @@ export function approvalRoutes(services: Services): Hono<AppEnv> {
     .post('/:runId/:name/link', async (context) => context.json(await linkTo(services, context)))
 }
 
+/** A run that has gone on otherwise, on an older version perhaps, may have left a wait behind that nobody looks at. */
+const IS_AWAITED = sql<boolean>`cast(run.waiting_for -> 'steps' as jsonb) @> to_jsonb(step.name)`
+
 /** All of it in one statement, however many runs wait. */
 async function listApprovals({ db }: Services, { var: { user } }: AppContext): Promise<Approval[]> {
   const rows = await db
@@ -38,6 +41,7 @@ async function listApprovals({ db }: Services, { var: { user } }: AppContext): P
     .where('run.status', '=', 'pending')
     .where(sql<boolean>`run.waiting_for ->> 'kind' = 'steps'`)
     .where('step.kind', 'in', ['stream', 'signal'])
+    .where((where) => where.or([where('step.status', '!=', 'waiting'), IS_AWAITED]))
     .orderBy('run.created_at', 'desc')
     .orderBy('run.id', 'desc')
     .orderBy('step.index')
@@ -101,10 +105,20 @@ async function requireWaiting(services: Services, context: AppContext) {
   if (step === undefined) throw notFound('approval')
   const { session_id } = run.payload as AgentInput
   const [approval] = approvalOf({ run_id: run.id, session_id, session_title: '' }, { steps, step })
-  if (approval === undefined || run.cancelRequestedAt !== null || run.finishedAt !== null) {
+  if (
+    approval === undefined ||
+    hasGoneOn(run, step.name) ||
+    run.cancelRequestedAt !== null ||
+    run.finishedAt !== null
+  ) {
     throw new RequestError('CONFLICT', 'This was decided before, or its run has ended.')
   }
   return approval
+}
+
+/** It rests, and for something else. */
+function hasGoneOn({ waitingFor }: Pick<Run, 'waitingFor'>, name: string): boolean {
+  return waitingFor?.kind === 'steps' && !waitingFor.steps.includes(name)
 }
 
 async function decide(services: Services, context: AppContext): Promise<void> {
@@ -118,7 +132,8 @@ async function decide(services: Services, context: AppContext): Promise<void> {
     await requireArguments(services, tool, decision.arguments)
   }
   const { deduplicated } = await mine(services, context).signal(run_id, name, decision, {
-    dedupeKey: `decided:${name}`,
+    // That of signed links to this wait: whichever comes first counts, and the other is told that it came too late.
+    dedupeKey: `link:${name}`,
   })
   if (deduplicated) throw new RequestError('CONFLICT', 'This was decided before.')
 }

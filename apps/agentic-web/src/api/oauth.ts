@@ -100,7 +100,7 @@ async function comeBack(services: Services, context: AppContext, purpose: Purpos
   try {
     const grant = await client.authorizationCodeGrant(await provider.configuration(), currentUrl, {
       expectedState: state,
-      pkceCodeVerifier: visit.verifier,
+      pkceCodeVerifier: visit.verifier(),
       ...(provider.scope.split(' ').includes('openid') && { expectedNonce: visit.nonce, idTokenExpected: true }),
     })
     const failure = await accept(services, context, { purpose, visit, grant })

@@ -1,12 +1,10 @@
 import { Hono } from 'hono'
 import { type Settings, settingsBodySchema, type ToolList } from '../contract'
 import { isModelHost, readSettings, writeSettings } from '../settings/settings'
+import { knownTools } from '../tools/known-tools'
 import { readBody } from './body'
 import { RequestError } from './problem'
 import type { AppContext, AppEnv, Services } from './services'
-
-/** A tool that no worker has told of for so long is not there any more. */
-const TOLD_WITHIN_MS = 5 * 60_000
 
 export function settingsRoutes(services: Services): Hono<AppEnv> {
   return new Hono<AppEnv>()
@@ -31,12 +29,7 @@ async function changeSettings(services: Services, context: AppContext): Promise<
 }
 
 export async function listTools({ db }: Services): Promise<ToolList> {
-  const rows = await db
-    .selectFrom('tools')
-    .where('seen_at', '>', new Date(Date.now() - TOLD_WITHIN_MS))
-    .orderBy('name')
-    .selectAll()
-    .execute()
+  const rows = await knownTools(db).selectAll().execute()
   return {
     tools: rows.map(({ name, description, input, needs_approval, side_effects }) => {
       return { name, description, input, needsApproval: needs_approval, sideEffects: side_effects }

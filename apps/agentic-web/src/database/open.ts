@@ -36,8 +36,9 @@ export async function openDatabase(config: Config, options: WorkerOptions = {}):
     ...{ connectionString, max, application_name: 'agentic-web' },
     ...{ lock_timeout: 5000, statement_timeout: 30_000, idle_in_transaction_session_timeout: 10_000 },
   })
-  // One that dies at rest is replaced at its next use.
+  // One that dies at rest is replaced at its next use; of one that dies in use, between two statements, the next one hears.
   pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   const { workerId, ...numbers } = options
   const durably = createDurably<Tables>({

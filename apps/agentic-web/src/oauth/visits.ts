@@ -62,8 +62,9 @@ interface Return {
 export interface Visit {
   readonly userId: string | null
   readonly returnPath: string
-  readonly verifier: string
   readonly nonce: string
+  /** Throws where somebody has put the one of another visit. */
+  verifier(): string
 }
 
 /**
@@ -86,7 +87,7 @@ export async function takeVisit({ db, vault }: Opened, given: Return): Promise<V
   return {
     userId: found.user_id,
     returnPath: found.return_to,
-    verifier: vault.open(found.verifier, placeOfVerifier(state_hash)),
     nonce: found.nonce,
+    verifier: () => vault.open(found.verifier, placeOfVerifier(state_hash)),
   }
 }

@@ -1,55 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type ListenOptions, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { attemptsOn } from './attempts'
 import { createBashTool } from './bash-tool'
-import type { Limits } from './inside'
-import { filesOf, openTestSandbox, sandboxOfTests, whereThereIsASandbox } from './nobody-sandbox'
+import { filesOf, openTestSandbox, whereThereIsASandbox } from './nobody-sandbox'
+import { CANARY, plantHost, SMALL_LIMITS } from './targets'
 
-const CANARY = 'canary-5f0c7e21'
-const folder = mkdtempSync(join(tmpdir(), 'sandbox-'))
-const secretFile = join(folder, 'secret.txt')
-const socketPath = join(folder, 'host.sock')
-const abstractSocket = `durably-${process.pid}`
-/** Small, so that what runs into one does so soon. */
-const LIMITS: Partial<Limits> = { seconds: 8, cpuSeconds: 4, memoryBytes: 128 * 1024 * 1024, processes: 24 }
+const host = await plantHost()
+const sandbox = await openTestSandbox({ limits: SMALL_LIMITS })
 
-const PLANTED = { AGENT_SECRET: CANARY, BASH_ENV: secretFile }
-let connections = 0
-const servers: Server[] = []
-const otherSession = new AbortController()
-
-async function listen(address: ListenOptions): Promise<Server> {
-  const server = createServer((socket) => {
-    connections++
-    socket.end(CANARY)
-  })
-  servers.push(server)
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(address, resolve))
-  return server
-}
-
-const { port } = (await listen({ port: 0, host: '127.0.0.1' })).address() as AddressInfo
-await listen({ path: socketPath })
-await listen({ path: `\0${abstractSocket}` })
-writeFileSync(secretFile, `${CANARY}\necho ${CANARY}\n`, { mode: 0o644 })
-Object.assign(process.env, PLANTED)
-
-beforeAll(() => {
-  const files = [{ path: 'other-session.txt', content: Buffer.from(CANARY) }]
-  sandboxOfTests?.run({ command: 'sleep 100', files, signal: otherSession.signal }).catch(() => {})
-})
-
-afterAll(() => {
-  otherSession.abort()
-  for (const server of servers) server.close()
-  for (const name of Object.keys(PLANTED)) delete process.env[name]
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const sandbox = await openTestSandbox({ limits: LIMITS })
+afterAll(() => host.end())
 
 async function callBash(command: string, files = new Map<string, string>()): Promise<string> {
   if (sandbox === null) throw new Error('There is no sandbox.')
@@ -59,7 +17,7 @@ async function callBash(command: string, files = new Map<string, string>()): Pro
   return JSON.stringify(told)
 }
 
-const ATTEMPTS = attemptsOn({ secretFile, port, socketPath, abstractSocket, workerId: process.pid })
+const ATTEMPTS = attemptsOn(host.targets)
 
 describe(
   'an attempt to get out of the sandbox',
@@ -79,7 +37,7 @@ describe(
     })
 
     it('has reached no server of the host', () => {
-      expect(connections).toBe(0)
+      expect(host.connections()).toBe(0)
     })
   }),
 )

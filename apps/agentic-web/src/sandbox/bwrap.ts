@@ -1,12 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-
-/** Whom the sandbox runs as. */
-export interface User {
-  readonly uid: number
-  readonly gid: number
-}
+import type { User } from './user'
 
 /** Says what is missing and what to do about it: whoever enabled the tool reads it when the worker starts. */
 export class SandboxUnavailable extends Error {

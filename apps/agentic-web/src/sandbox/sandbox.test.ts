@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { SessionFile } from '../files/session-file'
-import { createBashTool, openSandbox, readUser, type Sandbox, type SandboxResult } from './index'
-import { filesOf, openTestSandbox, sandboxOfTests, whereThereIsASandbox } from './nobody-sandbox'
+import { createBashTool, createSandboxTools, openSandbox, type Sandbox, type SandboxResult } from './index'
+import { filesOf, openTestSandbox, sandboxOfTests, USER_OF_TESTS, whereThereIsASandbox } from './nobody-sandbox'
 
 const file = (path: string, text: string): SessionFile => ({ path, content: Buffer.from(text) })
 
@@ -25,11 +25,6 @@ describe('opening the sandbox', () => {
   it.runIf(process.platform === 'linux')('says at once that there is no bwrap', async () => {
     const opened = openSandbox({ bwrap: '/nowhere/bwrap', user: { uid: 65_534, gid: 65_534 } })
     await expect(opened).rejects.toThrow('bwrap did not start')
-  })
-
-  it('takes a user of two numbers', () => {
-    expect(readUser('1000:100')).toEqual({ uid: 1000, gid: 100 })
-    expect(() => readUser('nobody')).toThrow('it is nobody')
   })
 })
 
@@ -143,6 +138,12 @@ describe(
       const told = await tool.execute({ command: 'cp a.txt b.txt; rm a.txt' } as never, context as never)
       expect(told).toEqual({ exitCode: 0, output: '', written: ['b.txt'], removed: ['a.txt'] })
       expect([...files]).toEqual([['b.txt', 'a']])
+    })
+
+    it('is the tool of a worker, whose configuration says whom it runs as', async () => {
+      const tools = await createSandboxTools({ sandboxUser: USER_OF_TESTS })
+      expect(tools.map(({ name }) => name)).toEqual(['bash'])
+      await expect(createSandboxTools({ sandboxUser: { uid: 0, gid: 0 } })).rejects.toThrow('does not run as root')
     })
 
     it('takes no NUL, and asks first', () => {

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { WorkerConfig } from '../config'
 
 /** What the agent may call. What its model gives as arguments was checked by `input` before. */
 export interface Tool<TInput = never, TResult = unknown> {
@@ -58,4 +59,4 @@ export function defineTool<TInput, TResult>(tool: Tool<TInput, TResult>): AnyToo
  * More tools that a deployment may turn on: `sandbox/index.ts` exports `createSandboxTools: ToolSource`, which rejects, with what
  * is missing, where the machine cannot isolate them. Asked once, when a worker starts that has `SANDBOX=bwrap`.
  */
-export type ToolSource = () => Promise<readonly AnyTool[]>
+export type ToolSource = (config: Pick<WorkerConfig, 'sandboxUser'>) => Promise<readonly AnyTool[]>

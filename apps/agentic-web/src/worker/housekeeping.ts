@@ -5,6 +5,7 @@ import type { Database } from '../database/open'
 import type { Tables } from '../database/tables'
 import type { Log } from '../log'
 import { isUnused, removeExpiredSession, removeForgotten } from '../sessions/remove-session'
+import { toolsOfOthers } from '../tools/known-tools'
 import type { AnyTool } from '../tools/tool'
 
 const EVERY_MS = 60_000
@@ -21,6 +22,7 @@ interface Household extends Opened {
 export async function lookAfter(household: Household): Promise<() => void> {
   const { db, tools, config, log } = household
   await tellTools(db, tools)
+  await warnOfOthers(household)
   const timer = setInterval(() => {
     Promise.all([tellTools(db, tools), removeExpired(household, config)]).catch((error) => {
       log('warn', 'housekeeping failed', { error: String(error) })
@@ -28,6 +30,13 @@ export async function lookAfter(household: Household): Promise<() => void> {
   }, EVERY_MS)
   timer.unref()
   return () => clearInterval(timer)
+}
+
+/** A run goes on wherever there is room, and is told no where its tool is missing. */
+async function warnOfOthers({ db, tools, log }: Household): Promise<void> {
+  const own = tools.map(({ name }) => name)
+  const missing = await toolsOfOthers(db, own)
+  if (missing.length > 0) log('warn', 'other workers have tools that this one has not', { tools: missing })
 }
 
 async function tellTools(db: Kysely<Tables>, tools: readonly AnyTool[]): Promise<void> {

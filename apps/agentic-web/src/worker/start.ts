@@ -59,8 +59,8 @@ export async function startWorker(config: WorkerConfig, log: Log, parts: WorkerP
 }
 
 /** Where a machine cannot isolate them there is no worker, rather than one without isolation. */
-async function sandboxTools({ sandbox }: WorkerConfig): Promise<readonly AnyTool[]> {
-  return sandbox === 'off' ? [] : createSandboxTools()
+async function sandboxTools(config: WorkerConfig): Promise<readonly AnyTool[]> {
+  return config.sandbox === 'off' ? [] : createSandboxTools(config)
 }
 
 type Health = ReturnType<Durably['health']>

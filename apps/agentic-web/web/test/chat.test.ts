@@ -51,6 +51,24 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       await button(page, 'Stop').waitFor({ state: 'detached' })
     }))
 
+  it('is answered when its tab is closed in the middle, and is there whole in another one', () =>
+    site.withTabs(async ({ open }) => {
+      const page = await open(start)
+      await signIn(page)
+      await say(page, 'write 400 words')
+      await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
+      const { pathname } = new URL(page.url())
+      const { request } = page.context()
+      await Promise.all([page.waitForEvent('close'), page.close({ runBeforeUnload: true })])
+      const stateNow = async () => {
+        return (await (await request.get(`${site.url}${pathname.replace('/chat/', '/api/sessions/')}`)).json()).state
+      }
+      await expect.poll(stateNow).not.toBe('running')
+      expect(await stateNow()).toBe('completed')
+      const other = await open(pathname)
+      await expect.poll(() => textOf(answer(other))).toBe(words(400))
+    }))
+
   it('loses and repeats nothing while the apis are started anew', () =>
     site.withTabs(async ({ open, complaints }) => {
       const page = await open(start)
@@ -182,8 +200,9 @@ describe('the page', () => {
       await say(chat, 'Anybody?')
       await chat.getByText('This did not work.').waitFor()
       await page.getByLabel('Provider', { exact: true }).selectOption('demo')
+      const isStored = page.waitForResponse((answered) => answered.request().method() === 'PUT' && answered.ok())
       await button(page, 'Save').click()
-      await page.getByLabel('Address').waitFor({ state: 'detached' })
+      await isStored
       await button(chat, 'Try again').click()
       await expect.poll(() => textOf(answer(chat))).toContain('You said: Anybody?')
     }))

@@ -10,6 +10,8 @@ export interface RoughProxy {
   delay(ms: number): void
   /** Connections stay open, and nothing that the server answers arrives. */
   halfClose(): void
+  /** Resolves when all that was sent until now has arrived. */
+  arrived(): Promise<void>
   /** Connections that nothing came through any more break, new ones are good. */
   heal(): void
   close(): Promise<void>
@@ -67,6 +69,7 @@ export async function startRoughProxy(url: string): Promise<RoughProxy> {
     halfClose() {
       state = 'deaf'
     },
+    arrived: () => new Promise((resolve) => later(resolve)),
     heal() {
       // A message that lost its middle is none: such a connection cannot go on.
       if (state === 'deaf' || delayMs > 0) drop()

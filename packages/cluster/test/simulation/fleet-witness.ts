@@ -29,7 +29,7 @@ const MAY: Readonly<Record<string, readonly TransitionName[]>> = {
   renew: ['renew'],
   recover: ['recover'],
   command: ['cancel', 'requestCancel'],
-  fire: ['enqueue'],
+  fire: ['enqueue', 'cancel', 'requestCancel'],
   deliver: ['enqueue'],
   assign: ['assign'],
   start: ['start'],

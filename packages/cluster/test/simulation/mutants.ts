@@ -1,5 +1,5 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
-import type { DebouncedRun, FiringAnswer, Lead, NewRun } from '@coji/durably-core/storage'
+import type { DebouncedRun, DeliveryAnswer, Lead, NewRun } from '@coji/durably-core/storage'
 
 export type Mutant = (storage: MemoryStorage) => MemoryStorage
 
@@ -23,29 +23,45 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   },
   'whoever fires leads': (storage) =>
     withSchedules(storage, ({ fire }) => ({
-      fire: async (lead, firings) => fire(await newest(storage, lead), firings),
+      fire: async (lead, firings, events) => fire(await newest(storage, lead), firings, events),
     })),
   'a firing knows the schedule as it is': (storage) =>
     withSchedules(storage, ({ fire, list }) => ({
-      async fire(lead, firings) {
+      async fire(lead, firings, events) {
         const versions = new Map((await list({})).map(({ id, version }) => [id, version]))
         return await fire(
           lead,
           firings.map((firing) => ({ ...firing, version: versions.get(firing.scheduleId) ?? firing.version })),
+          events,
         )
       },
     })),
   'an instant has one run': (storage) => {
     const blind = (run: NewRun): NewRun => ({ ...run, scheduledFor: null })
     const seeing = withSchedules(storage, ({ fire }) => ({
-      fire: (lead, firings) =>
+      fire: (lead, firings, events) =>
         fire(
           lead,
           firings.map((firing) => ({ ...firing, runs: firing.runs.map(blind) })),
+          events,
         ),
     }))
     return { ...seeing, enqueue: (runs) => storage.enqueue(runs.map(blind)) }
   },
+  'what makes way ends with the firing': (storage) =>
+    withSchedules(storage, ({ fire }) => ({
+      async fire(lead, firings, events) {
+        const answers = await fire(
+          lead,
+          firings.map((firing) => ({ ...firing, ends: [] })),
+        )
+        const kept = firings.filter((_firing, index) => answers[index]?.kept === true)
+        for (const runId of kept.flatMap(({ ends }) => ends)) {
+          await storage.command({ kind: 'cancel', runId, events: events ?? { cancelled: [], requested: [] } })
+        }
+        return answers
+      },
+    })),
   'whoever delivers leads': (storage) =>
     withInbox(storage, ({ deliver }) => ({
       deliver: async (lead, deliveries) => deliver(await newest(storage, lead), deliveries),
@@ -129,7 +145,7 @@ async function newest({ cluster }: MemoryStorage, lead: Lead): Promise<Lead> {
 }
 
 interface Refused {
-  readonly answers: readonly FiringAnswer[]
+  readonly answers: readonly DeliveryAnswer[]
   readonly runs: readonly (readonly NewRun[])[]
 }
 
@@ -138,10 +154,10 @@ async function anyway(
   storage: MemoryStorage,
   lead: Lead,
   { answers, runs }: Refused,
-): Promise<readonly FiringAnswer[]> {
+): Promise<readonly DeliveryAnswer[]> {
   const { workerId, epoch } = await newest(storage, lead)
   if (workerId !== lead.workerId || epoch !== lead.epoch) return answers
-  const made: FiringAnswer[] = []
+  const made: DeliveryAnswer[] = []
   for (const [index, answer] of answers.entries()) {
     const more = answer.kept ? [] : (runs[index] ?? [])
     await storage.enqueue(more.map((run) => ({ ...run, idempotencyKey: null })))

@@ -45,7 +45,8 @@ function start({ clock, random, storage }: World, faults: number): Process {
   })
   const schedules = createScheduler(durably)
   for (const [name, every] of Object.entries(SCHEDULES)) {
-    schedules.define(name, { job: 'tick', payload: null, every, missed: { all: true, max: 1000 } })
+    const overlap = name === 'alone' ? 'cancel' : 'allow'
+    schedules.define(name, { job: 'tick', payload: null, every, overlap, missed: { all: true, max: 1000 } })
   }
   return { durably, schedules, inbox: createInbox(durably), kill: wire.kill }
 }

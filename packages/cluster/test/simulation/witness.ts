@@ -1,5 +1,5 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
-import type { NewRun } from '@coji/durably-core/storage'
+import type { Firing, NewRun, RunRecord, ScheduleRecord } from '@coji/durably-core/storage'
 import { watchDebounce } from './debounce-witness'
 import { LeadWitness } from './lead-witness'
 
@@ -82,15 +82,24 @@ interface Eyes {
   readonly instants: Instants
 }
 
-function watchSchedules({ cluster }: MemoryStorage, { wrong, fired }: Witness, { leads, instants }: Eyes) {
-  const { schedules } = cluster
+function watchSchedules(storage: MemoryStorage, { wrong, fired }: Witness, { leads, instants }: Eyes) {
+  const { schedules } = storage.cluster
   const own: MemoryStorage['cluster']['schedules'] = {
     ...schedules,
-    async fire(lead, firings) {
+    async fire(lead, firings, events) {
       const looking = schedules.list({})
       const seen = leads.seen()
-      const answers = await schedules.fire(lead, firings)
+      const firing = schedules.fire(lead, firings, events)
+      const after = storage.getRuns({ jobNames: ['tick'] })
+      const answers = await firing
       const versions = new Map((await looking).map(({ id, version }) => [id, version]))
+      wrong.push(
+        ...leftOpen(
+          firings.filter((_each, index) => answers[index]?.kept === true),
+          await looking,
+          await after,
+        ),
+      )
       for (const [index, { scheduleId, version, runs }] of firings.entries()) {
         const { kept, created } = answers[index] as Answer
         if (kept) seen.mustBeNewest('a firing', lead)
@@ -104,6 +113,17 @@ function watchSchedules({ cluster }: MemoryStorage, { wrong, fired }: Witness, {
     },
   }
   return own
+}
+
+/** Nobody executes them, so that those of before have ended with the write that created the new one. */
+function leftOpen(kept: readonly Firing[], all: readonly ScheduleRecord[], after: readonly RunRecord[]) {
+  return kept.flatMap(({ scheduleId, runs }) => {
+    const hasThemEnd = all.some(({ id, overlap }) => id === scheduleId && overlap === 'cancel')
+    if (!hasThemEnd || runs.length === 0) return []
+    const open = after.filter((run) => run.scheduleId === scheduleId && run.finishedAt === null)
+    const left = open.filter(({ id }) => id !== runs.at(-1)?.id)
+    return left.map(({ scheduledFor }) => `the run of ${scheduledFor} was left by a firing after it`)
+  })
 }
 
 function watchInbox({ cluster: { inbox } }: MemoryStorage, { wrong, payloads, gathered }: Witness, leads: LeadWitness) {

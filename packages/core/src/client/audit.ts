@@ -13,7 +13,10 @@ import { type AuditCursor, type AuditQuery, type AuditRecord, capability } from 
 
 /** What somebody did. */
 export interface AuditEntry extends Omit<AuditRecord, 'before' | 'after'> {
-  /** Of a run its status and attempt, of many runs their ids, of a job whether it is paused, of a schedule what it is, of settings their values. */
+  /**
+   * Of a run its status and attempt, of many runs or messages their ids, of a job whether it is paused or which messages it wanted,
+   * of a schedule what it is, of settings their values.
+   */
   readonly before: unknown
   /** `null` for what was removed. */
   readonly after: unknown
@@ -23,7 +26,7 @@ export interface AuditEntry extends Omit<AuditRecord, 'before' | 'after'> {
 export interface AuditFilter {
   /** Of this actor. */
   readonly actor?: string | undefined
-  /** Such as `cancel`, `retry`, `signal`, `fork`, `deleteRun`, `purge`, `pauseJob`, `schedules.pause`, `inbox.replay`, `settings`. */
+  /** Such as `cancel`, `retry`, `signal`, `fork`, `deleteRun`, `purge`, `pauseJob`, `schedules.pause`, `inbox.replay`, `inbox.forget`, `settings`. */
   readonly action?: string | undefined
   /** The id of a run, or the name of a job or a schedule. */
   readonly target?: string | undefined

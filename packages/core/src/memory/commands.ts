@@ -68,7 +68,12 @@ function isParked({ rules }: Memory, { record }: RunEntry, transition: 'unpark' 
   )
 }
 
-function cancel({ table, clock, hints, rules }: Memory, entry: RunEntry, { events }: Order<'cancel'>) {
+/** One that runs is only told to end. */
+export function cancel(
+  { table, clock, hints, rules }: Memory,
+  entry: RunEntry,
+  { events }: Pick<Order<'cancel'>, 'events'>,
+): RunRecord | null {
   const { record } = entry
   if (rules.allowsFrom('requestCancel', record.status)) {
     hints.noteCancel(record.id)

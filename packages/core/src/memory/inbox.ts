@@ -1,9 +1,11 @@
 import { CapabilityMissingError } from '../base'
 import type {
+  AuditNote,
   Delivery,
   DeliveryAnswer,
   InboxStorage,
   Lead,
+  MessagePurge,
   MessageQuery,
   MessageRecord,
   NewMessage,
@@ -17,7 +19,7 @@ import { isBefore } from './in-order'
 import type { Memory } from './memory'
 
 export function createInbox(memory: Memory, { read, write }: Operations): InboxStorage {
-  const { messages, clock } = memory
+  const { messages } = memory
   return {
     async publish(list, transaction) {
       if (transaction !== undefined) throw new CapabilityMissingError('transaction', 'publish({ transaction })')
@@ -28,6 +30,7 @@ export function createInbox(memory: Memory, { read, write }: Operations): InboxS
         const others = messages.subscriptions.filter(({ jobName }) => !jobNames.includes(jobName))
         messages.subscriptions = [...others, ...subscriptions]
       }),
+    forget: (jobName, audit) => write(() => forget(memory, jobName, audit)),
     waiting: (limit) => read(() => waiting(memory, limit)),
     deliver: (lead, deliveries) => write(() => deliveries.map((delivery) => deliver(memory, lead, delivery))),
     ripe: (limit) => read(() => ripe(memory, limit)),
@@ -56,15 +59,28 @@ export function createInbox(memory: Memory, { read, write }: Operations): InboxS
         }
         return found.length
       }),
-    purge: ({ olderThanMs, limit }) =>
-      write(() => {
-        const before = clock.in(-olderThanMs)
-        const isOld = ({ processedAt }: MessageRecord) => processedAt !== null && processedAt <= before
-        const old = messages.all().filter(isOld).slice(0, limit)
-        for (const each of old) messages.remove(each)
-        return old.length
-      }),
+    purge: (lead, params) => write(() => (lead === null || memory.leads.isCurrent(lead) ? purge(memory, params) : 0)),
   }
+}
+
+function forget({ messages, audit }: Memory, jobName: string, by: AuditNote | undefined): void {
+  const gone = messages.subscriptions.filter((each) => each.jobName === jobName)
+  messages.subscriptions = messages.subscriptions.filter((each) => each.jobName !== jobName)
+  if (by === undefined || gone.length === 0) return
+  const wanted = Object.fromEntries(gone.map(({ type, definition }) => [type, JSON.parse(definition) as unknown]))
+  audit.add(by, { tenant: '', targetKind: 'job', target: jobName, before: { on: wanted }, after: null })
+}
+
+/** The oldest first. */
+function purge({ messages, clock, audit }: Memory, { olderThanMs, limit, audit: by }: MessagePurge): number {
+  const before = clock.in(-olderThanMs)
+  const isOld = ({ processedAt }: MessageRecord) => processedAt !== null && processedAt <= before
+  const old = inOrder(messages.all().filter(isOld), ({ processedAt }) => processedAt ?? '').slice(0, limit)
+  for (const each of old) messages.remove(each)
+  const ids = old.map(({ id }) => id)
+  const of = { tenant: '', targetKind: 'messages', target: '', after: null } as const
+  if (by !== undefined && ids.length > 0) audit.add(by, { ...of, before: { messages: ids } })
+  return ids.length
 }
 
 function publish({ messages, clock }: Memory, { start, ...message }: NewMessage): PublishAnswer {

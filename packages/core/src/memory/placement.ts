@@ -29,7 +29,8 @@ export function createPlacement(memory: Memory, { read, write }: Operations): Pl
     noteJobs: (codeVersion, jobs) => write(() => workers.noteJobs(codeVersion, jobs, clock)),
     getWorkers: () => read(() => getWorkers(memory)),
     getJobs: () => read(() => workers.jobs()),
-    forgetWorkers: (silentForMs) => write(() => forgetWorkers(memory, silentForMs)),
+    forgetWorkers: (lead, silentForMs) =>
+      write(() => (memory.leads.isCurrent(lead) ? forgetWorkers(memory, silentForMs) : 0)),
     waiting: (query) => read(() => waitingRuns(memory, query)),
     assign: (lead, assignments) => write(() => assignments.map((each) => assign(memory, lead, each))),
     assigned: (workerId, limit) => read(() => assigned(memory, workerId, limit)),

@@ -3,10 +3,12 @@ import {
   auditViewOfSchedule,
   type DueSchedule,
   type DueSchedules,
+  type EndingEvents,
   type Firing,
   type FiringAnswer,
   type Lead,
   type NewSchedule,
+  type RunRecord,
   type ScheduleChange,
   type ScheduleQuery,
   type ScheduleRecord,
@@ -14,9 +16,10 @@ import {
   type StartByHand,
 } from '../port'
 import type { Operations } from './cluster'
+import { cancel } from './commands'
 import { enqueueOne } from './enqueue'
 import { isBefore } from './in-order'
-import type { Memory } from './memory'
+import { copyOf, type Memory } from './memory'
 
 export function createSchedules(memory: Memory, { read, write }: Operations): ScheduleStorage {
   const { schedules } = memory
@@ -38,8 +41,10 @@ export function createSchedules(memory: Memory, { read, write }: Operations): Sc
       }),
     list: (query) => read(() => list(memory, query)),
     due: (limit) => read(() => due(memory, limit)),
-    fire: (lead, firings) => write(() => firings.map((firing) => fire(memory, lead, firing))),
-    purge: ({ olderThanMs, limit }) => write(() => purge(memory, olderThanMs, limit)),
+    fire: (lead, firings, events = NO_EVENTS) =>
+      write(() => firings.map((firing) => fire(memory, lead, { firing, events }))),
+    purge: (lead, { olderThanMs, limit }) =>
+      write(() => (memory.leads.isCurrent(lead) ? purge(memory, olderThanMs, limit) : 0)),
     startByHand: (start) => write(() => startByHand(memory, start)),
   }
 }
@@ -143,18 +148,39 @@ function due(memory: Memory, limit: number): DueSchedules {
   }
 }
 
-function fire(memory: Memory, lead: Lead, firing: Firing): FiringAnswer {
+const NO_EVENTS: EndingEvents = { cancelled: [], requested: [] }
+
+interface ToldFiring {
+  readonly firing: Firing
+  readonly events: EndingEvents
+}
+
+function fire(memory: Memory, lead: Lead, { firing, events }: ToldFiring): FiringAnswer {
   const { schedules, clock, leads } = memory
-  const { scheduleId, version, runs, firedUntil, nextAt, missed } = firing
+  const { scheduleId, version, runs, firedUntil, nextAt, missed, ends } = firing
   const before = schedules.find(scheduleId)
   const isAsRead = before !== undefined && before.version === version
-  if (!isAsRead || !leads.isCurrent(lead)) return { kept: false, created: [] }
+  if (!isAsRead || !leads.isCurrent(lead)) return { kept: false, created: [], ended: [] }
   const created = runs.map((run) => enqueueOne(memory, run)).filter(({ created }) => created)
+  const ended = ends.flatMap((runId) => end(memory, { scheduleId, runId, events }))
   const now = clock.now()
   const counts = { fired: before.fired + runs.length, missed: before.missed + missed }
   const times = { firedUntil, nextAt, dueAt: nextAt, updatedAt: now, endedAt: nextAt === null ? now : null }
   schedules.put({ ...before, ...counts, ...times, version: version + 1 })
-  return { kept: true, created: created.map(({ entry }) => entry.record.id) }
+  return { kept: true, created: created.map(({ entry }) => entry.record.id), ended }
+}
+
+interface Ending {
+  readonly scheduleId: string
+  readonly runId: string
+  readonly events: EndingEvents
+}
+
+/** None of another schedule. */
+function end(memory: Memory, { scheduleId, runId, events }: Ending): readonly RunRecord[] {
+  const entry = memory.table.find(runId)
+  const run = entry?.record.scheduleId === scheduleId ? cancel(memory, entry, { events }) : null
+  return run === null ? [] : [copyOf(run)]
 }
 
 function withOpenRuns({ table }: Memory, schedule: ScheduleRecord): DueSchedule {

@@ -113,6 +113,14 @@ export interface MessageQuery {
   readonly before?: Instant
 }
 
+/** Delivered longer ago than this, `limit` of them at most. */
+export interface MessagePurge {
+  readonly olderThanMs: number
+  readonly limit: number
+  /** Of who does it by hand. */
+  readonly audit?: AuditNote
+}
+
 /** How many messages there are. */
 export interface MessageCounts {
   readonly waiting: number
@@ -127,6 +135,8 @@ export interface InboxStorage<Trx = unknown> {
   publish(messages: readonly NewMessage[], transaction?: Trx): Promise<readonly PublishAnswer[]>
   /** What these jobs want from now on, and nothing else; of a job without a subscription nothing is left. */
   subscribe(jobNames: readonly string[], subscriptions: readonly Subscription[]): Promise<void>
+  /** A job wants nothing any more. */
+  forget(jobName: string, audit?: AuditNote): Promise<void>
   waiting(limit: number): Promise<WaitingMessages>
   /** Creates the runs and marks the messages as delivered, in one write; one answer a delivery, in order. */
   deliver(lead: Lead, deliveries: readonly Delivery[]): Promise<readonly DeliveryAnswer[]>
@@ -141,6 +151,6 @@ export interface InboxStorage<Trx = unknown> {
   counts(scope: { readonly tenant?: string }): Promise<MessageCounts>
   /** Has delivered messages delivered again; how many these are. */
   replay(query: MessageQuery, audit?: AuditNote): Promise<number>
-  /** How many messages that were delivered longer ago than this were removed, `limit` at most. */
-  purge(params: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
+  /** How many messages were removed; none without the lead. `null`: somebody does it by hand. */
+  purge(lead: Lead | null, params: MessagePurge): Promise<number>
 }

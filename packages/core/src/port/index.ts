@@ -85,6 +85,7 @@ export {
 export type {
   DueSchedule,
   DueSchedules,
+  EndingEvents,
   Firing,
   FiringAnswer,
   NewSchedule,
@@ -103,6 +104,7 @@ export type {
   DeliveryAnswer,
   InboxStorage,
   MessageCounts,
+  MessagePurge,
   MessageQuery,
   MessageRecord,
   NewGathered,

@@ -158,8 +158,8 @@ export interface PlacementStorage {
   getWorkers(): Promise<readonly WorkerRecord[]>
   /** By name, then version. */
   getJobs(): Promise<readonly KnownJobRecord[]>
-  /** Workers that nobody has heard of for so long, and hold nothing. Answers how many. */
-  forgetWorkers(silentForMs: number): Promise<number>
+  /** Workers that nobody has heard of for so long, and hold nothing. Answers how many; none without the lead. */
+  forgetWorkers(lead: Lead, silentForMs: number): Promise<number>
   /**
    * Of runs without a tenant, and of each tenant that is looked at, the first ones by priority and age; and those that are
    * orphaned. What is not due, or may not start because of its key or a pause, is left out.

@@ -1,7 +1,7 @@
 import type { AuditNote } from './audit'
 import type { Lead } from './cluster-storage'
 import type { Json } from '../base'
-import type { Instant } from './records'
+import type { EventTemplate, Instant, RunRecord } from './records'
 import type { NewRun } from './writes'
 
 /** What a schedule does while a run of it has not ended yet. */
@@ -86,12 +86,27 @@ export interface Firing {
   readonly nextAt: Instant | null
   /** How many of the instants have no run. */
   readonly missed: number
+  /** Ids of runs of this schedule that make way for the new ones, each as by a cancel. */
+  readonly ends: readonly string[]
 }
 
-/** `created`: ids of the runs that were not there yet. */
+/** What is appended to the events of runs that make way. */
+export interface EndingEvents {
+  /** Of one that waits, and ends at once. */
+  readonly cancelled: readonly EventTemplate[]
+  /** Of one that runs, and ends when its worker hears of it. */
+  readonly requested: readonly EventTemplate[]
+}
+
+/**
+ * `created`: ids of the runs that were not there yet. `ended`: the runs that made way, as they are now; those that had ended
+ * before are not among them. `isBusy`: nothing of it was written, for somebody has locked what it changes.
+ */
 export interface FiringAnswer {
   readonly kept: boolean
+  readonly isBusy?: true
   readonly created: readonly string[]
+  readonly ended: readonly RunRecord[]
 }
 
 /** A schedule by its name. */
@@ -154,12 +169,15 @@ export interface ScheduleStorage {
   list(query: ScheduleQuery): Promise<readonly ScheduleRecord[]>
   due(limit: number): Promise<DueSchedules>
   /**
-   * Creates the runs and moves the schedules on, in one write; one answer a firing, in order. Nothing happens without the
-   * lead. A run of a schedule and an instant is there once, whoever creates it.
+   * Creates the runs, has those end that make way, and moves the schedules on, each firing in one write; one answer a firing,
+   * in order. Nothing happens without the lead. A run of a schedule and an instant is there once, whoever creates it.
    */
-  fire(lead: Lead, firings: readonly Firing[]): Promise<readonly FiringAnswer[]>
+  fire(lead: Lead, firings: readonly Firing[], events?: EndingEvents): Promise<readonly FiringAnswer[]>
   /** Creates runs together with the note of who wants them. Answers the ids of those that were not there yet. */
   startByHand(start: StartByHand): Promise<readonly string[]>
-  /** How many that ended longer ago than this, and that no code defines, were removed, `limit` at most. Their runs stay. */
-  purge(params: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
+  /**
+   * How many that ended longer ago than this, and that no code defines, were removed, `limit` at most; none without the lead.
+   * Their runs stay.
+   */
+  purge(lead: Lead, params: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
 }

@@ -207,7 +207,7 @@ export interface Storage<Trx = unknown> {
   getRuns(query: RunQuery): Promise<readonly RunRecord[]>
   /** In the order of `index`, then of writing. */
   getSteps(runId: string, scope?: Scope): Promise<readonly StepRecord[]>
-  /** All numbers are of one moment. */
+  /** All numbers are of one moment; with `upTo` each may be of its own. */
   counts(query: CountQuery): Promise<StatusCounts>
   nextDue(jobs: readonly string[]): Promise<NextDue>
   /** Throws `NotMigratedError` or `SchemaTooNewError`; a storage without a schema leaves it out. */

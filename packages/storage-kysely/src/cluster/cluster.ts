@@ -1,4 +1,4 @@
-import type { ClusterStorage } from '@coji/durably-core/storage'
+import type { ClusterStorage, EndingEvents } from '@coji/durably-core/storage'
 import type { Executor } from '../connection'
 import type { Transaction } from 'kysely'
 import { createDeliver } from './deliver'
@@ -18,10 +18,12 @@ export interface ClusterParts {
   readonly passed: <T>(write: () => Promise<T>) => Promise<T>
   /** Tells that these runs are there and due. */
   noteDue(runIds: readonly string[]): void
+  /** Tells that somebody wants a running one to end. */
+  noteCancel(runId: string): void
 }
 
 export function createCluster<DB>(parts: ClusterParts): ClusterStorage<Transaction<DB>> {
-  const { context, executor, passed, noteDue } = parts
+  const { context, executor, passed, noteDue, noteCancel } = parts
   const { callers, removers } = executor
   const leads = createLeads(context)
   const schedules = createSchedules(context)
@@ -36,7 +38,7 @@ export function createCluster<DB>(parts: ClusterParts): ClusterStorage<Transacti
       create: async (list, audit) => (list.length === 0 ? [] : passed(() => schedules.create(callers, list, audit))),
       change: (change) => passed(() => schedules.change(callers, change)),
       remove: (key, audit) => passed(() => schedules.remove(callers, key, audit)),
-      purge: (params) => passed(() => schedules.purge(removers, params)),
+      purge: (lead, params) => passed(() => schedules.purge(removers, lead, params)),
       async startByHand(start) {
         const created = await passed(() => schedules.startByHand(callers, start))
         noteDue(created)
@@ -45,15 +47,19 @@ export function createCluster<DB>(parts: ClusterParts): ClusterStorage<Transacti
       get: (key) => schedules.get(callers, key),
       list: (query) => schedules.list(callers, query),
       due: (limit) => schedules.due(executor, limit),
-      async fire(lead, firings) {
+      async fire(lead, firings, events = NO_EVENTS) {
         if (firings.length === 0) return []
-        const answers = await passed(() => fire(executor, lead, firings))
-        noteDue(answers.flatMap(({ created }) => created))
+        const answers = await passed(() => fire(executor, { lead, firings, events }))
+        const ended = answers.flatMap((answer) => answer.ended)
+        for (const { id, status } of ended) if (status === 'running') noteCancel(id)
+        noteDue([...answers.flatMap(({ created }) => created), ...ended.map(({ id }) => id)])
         return answers
       },
     },
   }
 }
+
+const NO_EVENTS: EndingEvents = { cancelled: [], requested: [] }
 
 function inboxStorage({ context, executor, within, passed, noteDue }: ClusterParts): ClusterStorage<never>['inbox'] {
   const { callers, removers } = executor
@@ -69,6 +75,7 @@ function inboxStorage({ context, executor, within, passed, noteDue }: ClusterPar
     async subscribe(jobNames, subscriptions) {
       await passed(() => inbox.subscribe(callers, jobNames, subscriptions))
     },
+    forget: (jobName, audit) => passed(() => inbox.forget(callers, jobName, audit)),
     waiting: (limit) => inbox.waiting(executor, limit),
     async deliver(lead, deliveries) {
       if (deliveries.length === 0) return []
@@ -86,6 +93,6 @@ function inboxStorage({ context, executor, within, passed, noteDue }: ClusterPar
     list: (query) => inbox.list(callers, query),
     counts: (scope) => inbox.counts(callers, scope),
     replay: (query, audit) => passed(() => inbox.replay(callers, query, audit)),
-    purge: (params) => passed(() => inbox.purge(removers, params)),
+    purge: (lead, params) => passed(() => inbox.purge(removers, lead, params)),
   }
 }

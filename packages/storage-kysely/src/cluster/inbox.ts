@@ -12,6 +12,7 @@ import { sql } from 'kysely'
 import type { SqlType } from '../dialect'
 import { msUntil, type Reader } from '../read'
 import { insertNote, noteValues } from '../write'
+import { createForget, createMessagePurge } from './inbox-removals'
 import { toSubscription } from './subscription'
 import {
   and,
@@ -63,7 +64,9 @@ export function createInbox(context: SqlContext) {
       await target.write([forget.bind({ jobs }), subscribe.bind({ subscriptions: JSON.stringify(subscriptions) })])
     },
     ...createReads(context),
-    ...createUpkeep(context),
+    ...createReplay(context),
+    purge: createMessagePurge(context),
+    forget: createForget(context),
   }
 }
 
@@ -166,13 +169,8 @@ function createReads(context: SqlContext) {
   }
 }
 
-function createUpkeep(context: SqlContext) {
-  const { tables, dialect } = context
-  const purge = statement<'olderThanMs' | 'limit'>(context, (p) => {
-    const before = dialect.nowPlus(sql`(- ${p('olderThanMs')})`)
-    const old = sql`select id from ${tables.inbox} where processed_at <= ${before} order by processed_at limit ${p('limit')}`
-    return sql`delete from ${tables.inbox} where ${dialect.isAmong(sql`id`, old)} returning id`
-  })
+function createReplay(context: SqlContext) {
+  const { tables } = context
   return {
     async replay(target: StatementTarget, query: MessageQuery, audit?: AuditNote): Promise<number> {
       const where = conditionsOf(context, { ...query, isProcessed: true })
@@ -181,13 +179,6 @@ function createUpkeep(context: SqlContext) {
         where ${where} returning id`
       const results = await target.write([...note, compileQuery(context, again)])
       return results.at(-1)?.length ?? 0
-    },
-    async purge(
-      target: WriteTarget,
-      params: { readonly olderThanMs: number; readonly limit: number },
-    ): Promise<number> {
-      const [rows = []] = await target.write([purge.bind(params)])
-      return rows.length
     },
   }
 }

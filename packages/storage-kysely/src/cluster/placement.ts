@@ -19,7 +19,7 @@ export function createPlacement({ context, executor, passed, noteDue }: Parts): 
     noteJobs: (codeVersion, jobs) => passed(() => workers.noteJobs(executor, codeVersion, jobs)),
     getWorkers: () => workers.list(executor.callers),
     getJobs: () => workers.jobs(executor.callers),
-    forgetWorkers: (silentForMs) => passed(() => workers.forget(executor, silentForMs)),
+    forgetWorkers: (lead, silentForMs) => passed(() => workers.forget(executor, lead, silentForMs)),
     waiting: (query) => waiting(executor, query),
     async assign(lead, assignments) {
       if (assignments.length === 0) return []

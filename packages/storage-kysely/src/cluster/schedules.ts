@@ -2,6 +2,7 @@ import type {
   AuditNote,
   DueSchedule,
   DueSchedules,
+  Lead,
   NewSchedule,
   OpenRun,
   ScheduleChange,
@@ -12,6 +13,7 @@ import type {
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { msUntil, type Reader } from '../read'
+import { createLeadLock, isLeading, type LeadName, leadValues } from './leads'
 import { createRunList } from './run-list'
 import { newScheduleNote, startNote, withScheduleNote } from './schedule-notes'
 import {
@@ -36,20 +38,13 @@ export type Schedules = ReturnType<typeof createSchedules>
 
 /** What is not done by time. */
 export function createSchedules(context: SqlContext) {
-  const { tables, dialect } = context
+  const { tables } = context
   const create = createStatement(context)
   const holdersOf = namedStatement(context)
   const remove = statement<'tenant' | 'name'>(
     context,
     (p) => sql`delete from ${tables.schedules} where tenant = ${p('tenant')} and name = ${p('name')} returning id`,
   )
-  // Once an hour all of them are gone through, which costs less than an index on their ends. The oldest are among the first.
-  const purge = statement<'olderThanMs' | 'limit'>(context, (p) => {
-    const before = dialect.nowPlus(sql`(- ${p('olderThanMs')})`)
-    const over = sql`select id from ${tables.schedules} where ended_at <= ${before} and source is null
-      order by id limit ${p('limit')}`
-    return sql`delete from ${tables.schedules} where ${dialect.isAmong(sql`id`, over)} returning id`
-  })
   const byHand = createRunList<never>(
     context,
     (cause) => sql`exists (select 1 from ${tables.schedules} as s where s.id = ${cause})`,
@@ -89,11 +84,25 @@ export function createSchedules(context: SqlContext) {
       const [created = []] = await target.write([...byHand.bind(caused, {}), ...note])
       return created.map(({ id }) => String(id))
     },
-    async purge(target: WriteTarget, params: { readonly olderThanMs: number; readonly limit: number }) {
-      const [rows = []] = await target.write([purge.bind(params)])
-      return rows.length
-    },
+    purge: createPurge(context),
     ...createReads(context),
+  }
+}
+
+function createPurge(context: SqlContext) {
+  const { tables, dialect, fences } = context
+  const lock = createLeadLock(context)
+  // Once an hour all of them are gone through, which costs less than an index on their ends. The oldest are among the first.
+  const purge = statement<'olderThanMs' | 'limit' | LeadName>(context, (p) => {
+    const before = dialect.nowPlus(sql`(- ${p('olderThanMs')})`)
+    const over = sql`select id from ${tables.schedules} where ended_at <= ${before} and source is null
+      order by id limit ${p('limit')}`
+    const guard = and(dialect.isAmong(sql`id`, over), fences['purge.leadOfSchedules'](isLeading(context, p)))
+    return sql`delete from ${tables.schedules} where ${guard} returning id`
+  })
+  return async (target: WriteTarget, lead: Lead, params: { readonly olderThanMs: number; readonly limit: number }) => {
+    const results = await target.write([...lock(lead), purge.bind({ ...leadValues(lead), ...params })])
+    return results.at(-1)?.length ?? 0
   }
 }
 

@@ -1,8 +1,9 @@
-import type { KnownJobBeat, KnownJobRecord, WorkerBeat, WorkerRecord } from '@coji/durably-core/storage'
+import type { KnownJobBeat, KnownJobRecord, Lead, WorkerBeat, WorkerRecord } from '@coji/durably-core/storage'
 import { SUSPECT_FROM } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Reader } from '../read'
 import type { JobsTable, WorkersTable } from '../dialect'
+import { createLeadLock, isLeading, type LeadName, leadValues } from './leads'
 import {
   list,
   namesOf,
@@ -17,7 +18,7 @@ import {
 
 /** Workers that tell of themselves, and the jobs that they know. */
 export function createWorkers(context: SqlContext) {
-  const { dialect, tables } = context
+  const { dialect, tables, fences } = context
   const beat = beatStatement(context)
   const note = noteStatement(context)
   const all = statement<never>(context, () => workersQuery(context))
@@ -25,11 +26,13 @@ export function createWorkers(context: SqlContext) {
     context,
     () => sql`select ${dialect.columns('jobs')} from ${tables.jobs} order by name, version, code_version`,
   )
-  const forget = statement<'silentForMs'>(
+  const lock = createLeadLock(context)
+  const forget = statement<'silentForMs' | LeadName>(
     context,
     (p) => sql`delete from ${tables.workers} where last_beat_at <= ${dialect.nowPlus(sql`(- ${p('silentForMs')})`)}
       and not ${isAlive(context)} and not exists (${heldBy(context, 'running', sql`1`)})
-      and not exists (${heldBy(context, 'assigned', sql`1`)}) returning worker_id`,
+      and not exists (${heldBy(context, 'assigned', sql`1`)}) and ${fences['forget.lead'](isLeading(context, p))}
+      returning worker_id`,
   )
   return {
     async beat(target: WriteTarget, { placedJobs, labels, ...worker }: WorkerBeat): Promise<void> {
@@ -43,9 +46,9 @@ export function createWorkers(context: SqlContext) {
     },
     list: async (reader: Reader): Promise<readonly WorkerRecord[]> => (await reader.read(all.bind({}))).map(toWorker),
     jobs: async (reader: Reader): Promise<readonly KnownJobRecord[]> => (await reader.read(jobs.bind({}))).map(toJob),
-    async forget(target: WriteTarget, silentForMs: number): Promise<number> {
-      const [rows = []] = await target.write([forget.bind({ silentForMs })])
-      return rows.length
+    async forget(target: WriteTarget, lead: Lead, silentForMs: number): Promise<number> {
+      const results = await target.write([...lock(lead), forget.bind({ ...leadValues(lead), silentForMs })])
+      return results.at(-1)?.length ?? 0
     },
   }
 }

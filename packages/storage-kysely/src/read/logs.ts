@@ -1,6 +1,7 @@
 import type { LogStorage } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { inTenant, type Reader } from './reads'
+import type { Reader } from './reader'
+import { inTenant } from './reads'
 import { type SqlContext, statement, toLog } from '../statement'
 
 const NO_LIMIT = 2 ** 31

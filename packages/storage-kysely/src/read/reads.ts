@@ -8,14 +8,12 @@ import {
   type StatusCounts,
   type StepRecord,
 } from '@coji/durably-core/storage'
-import { type CompiledQuery, sql } from 'kysely'
-import type { Rows } from '../dialect'
-import { compileQuery, runColumns, runsBy, type Sql, type SqlContext, statement, toRun, toStep } from '../statement'
-import { countsQuery, isWaiting, runsQuery, WAITS } from './run-search'
-
-export interface Reader {
-  read(query: CompiledQuery): Promise<Rows>
-}
+import { sql } from 'kysely'
+import { runColumns, runsBy, type Sql, type SqlContext, statement, toRun, toStep } from '../statement'
+import type { Reader } from './reader'
+import { isWaiting, WAITS } from './run-conditions'
+import { countRuns } from './run-counts'
+import { readRunRows } from './run-pages'
 
 export type Reads = ReturnType<typeof createReads>
 
@@ -45,12 +43,10 @@ export function createReads(context: SqlContext) {
       return (await reader.read(steps.bind({ runId, tenant: scope.tenant ?? null }))).map(toStep)
     },
     async getRuns(reader: Reader, query: RunQuery): Promise<readonly RunRecord[]> {
-      return (await reader.read(compileQuery(context, runsQuery(context, query)))).map(toRun)
+      return (await readRunRows(context, reader, query)).map(toRun)
     },
     async counts(reader: Reader, query: CountQuery): Promise<StatusCounts> {
-      const rows = await reader.read(compileQuery(context, countsQuery(context, query)))
-      const found = new Map<unknown, number>()
-      for (const { status, runs } of rows) found.set(status, Number(runs) + (found.get(status) ?? 0))
+      const found = await countRuns(context, reader, query)
       const countOf = (name: string) => Math.min(found.get(name) ?? 0, query.upTo ?? Number.POSITIVE_INFINITY)
       const counts = RUN_STATUSES.map((status) => [status, countOf(status)])
       const [waitsForRetry = 0, parked = 0] = WAITS.map(countOf)

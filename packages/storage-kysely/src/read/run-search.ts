@@ -1,274 +1,214 @@
-import {
-  type CountQuery,
-  RUN_STATUSES,
-  type RunCursor,
-  type RunQuery,
-  type RunStatus,
-} from '@coji/durably-core/storage'
+import type { RunCursor, RunQuery } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { and, runColumns, type RunIndex, runsBy, type Sql, type SqlContext, type SqlValue } from '../statement'
+import type { Rows } from '../dialect'
+import { compileQuery, type Row, type Sql, type SqlContext } from '../statement'
+import type { Reader } from './reader'
+import { type Conditions, conditionsIn, where } from './run-conditions'
+import { firstOfWalk, inOrderOfIndex, type Part, plainConditions, type Walk, walkConditions } from './run-walks'
+import { type Way, waysOf } from './run-ways'
 
-/** The runs of a query, newest first. */
-export function runsQuery(context: SqlContext, query: RunQuery): Sql {
-  const { statuses = [], limit } = query
-  if (limit === undefined || statuses.length < 2)
-    return sql`select ${runColumns(context, 'r')} ${pageOf(context, query)}`
-  // The newest of each: one status has its place in an index, a list of them has none.
-  const newest = statuses.map((status) => {
-    return sql`select * from (select r.id ${pageOf(context, { ...query, statuses: [status] })}) as newest`
-  })
-  return sql`select ${runColumns(context, 'r')} from ${runsBy(context, 'primary')}
-    where r.id in (${sql.join(newest, sql` union all `)}) order by r.created_at desc, r.id desc limit ${limit}`
+/** How many entries of an index one statement looks at: with all that is asked of each run it takes a few milliseconds. */
+export const STRETCH = 1000
+
+/** Which runs are looked for, and in which part of the list. */
+export interface Search {
+  readonly conditions: Conditions
+  readonly part: Part
 }
 
-/** Of the pending ones, those that are counted apart. */
-export const WAITS = ['retry', 'unpark'] as const
-
-/** One statement, so that no run is counted twice or left out because it changes between two. */
-export function countsQuery(context: SqlContext, query: CountQuery): Sql {
-  const { upTo, tenant: _, jobNames: __, ...others } = query
-  const isWhole = upTo === undefined && Object.values(others).every((condition) => condition === undefined)
-  return isWhole ? wholeCounts(context, query) : cappedCounts(context, query)
+/** A part of the list through which one statement looks, on this way. */
+export interface Stretch {
+  readonly way: Way
+  readonly part: Part
+  /** Where nobody asked how far it goes: to the end, however many entries that are. */
+  readonly isUnmeasured?: boolean
 }
 
-const NO_LIMIT = 2 ** 31
-
-/** The numbers by status come from an index alone. */
-function wholeCounts(context: SqlContext, query: CountQuery): Sql {
-  const { tables } = context
-  const scope = countable(context, query)
-  const kind = waitsFor(context)
-  const kinds = sql.join(WAITS.map((each) => sql.lit(each)))
-  const waiting = and(...scope, sql`r.status = 'pending'`, sql`${kind} in (${kinds})`)
-  return sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status
-    union all select ${kind}, count(*) as runs from ${tables.runs} as r where ${waiting} group by ${kind}`
-}
-
-/** Each number from the index that has its runs. */
-function cappedCounts(context: SqlContext, { upTo = NO_LIMIT, ...query }: CountQuery): Sql {
-  const { jobNames, tenant: _, statuses, ...others } = query
-  const isOfOneJob = jobNames?.length === 1 && Object.values(others).every((condition) => condition === undefined)
-  if (!isOfOneJob || statuses?.length === 0) return countsEach(context, { upTo, query, guard: [] })
-  const each = countsEach(context, { upTo, query, guard: [sql`not (${areFew})`] })
-  return sql`with ${ofOneJob(context, query)} ${countsOfFew(query)} union all ${each}`
-}
-
-/** Of a job with no more runs than these all are looked at: fewer than those that have failed in a large database. */
-const FEW = 10_000
-
-const areFew = sql`(select size.runs from size) <= ${sql.lit(FEW)}`
-
-function ofOneJob(context: SqlContext, query: RunQuery): Sql {
-  const index = query.tenant === undefined ? 'job_created' : 'tenant_job'
-  return sql`few (status, kind) as materialized (
-      select r.status, ${waitsFor(context)} from ${runsBy(context, index)} ${where(countable(context, query))} limit ${sql.lit(FEW + 1)}
-    ), size (runs) as materialized (select count(*) from few)`
-}
-
-function countsOfFew({ statuses = RUN_STATUSES }: RunQuery): Sql {
-  const wanted = sql`few.status in (${sql.join(statuses.map((status) => sql.lit(status)))})`
-  const kinds = sql.join(WAITS.map((each) => sql.lit(each)))
-  return sql`select few.status, count(*) as runs from few where ${areFew} and ${wanted} group by few.status
-    union all select few.kind, count(*) as runs from few
-      where ${areFew} and ${wanted} and few.status = 'pending' and few.kind in (${kinds}) group by few.kind`
-}
-
-interface CountsOfEach {
-  readonly upTo: number
-  readonly query: RunQuery
-  /** Without them nothing is looked at. */
-  readonly guard: readonly Sql[]
-}
-
-function countsEach(context: SqlContext, { upTo, query, guard }: CountsOfEach): Sql {
-  const { statuses = RUN_STATUSES, waitsForRetry, parked } = query
-  const count = (name: string, wanted: RunQuery) => {
-    const { from, conditions } = walkOf(context, wanted)
-    const found = sql`select 1 as one from ${from} ${where([...guard, ...conditions])} limit ${upTo}`
-    return sql`select ${sql.lit(name)} as status, count(*) as runs from (${found}) as found`
+export function searchOf(query: RunQuery): Search {
+  const { createdFrom, createdBefore, cursor } = query
+  const part = {
+    ...(createdFrom !== undefined && { createdFrom }),
+    ...(createdBefore !== undefined && { createdBefore }),
+    ...(cursor !== undefined && { after: cursor }),
   }
-  const counted = [
-    ...statuses.map((status) => count(status, { ...query, statuses: [status] })),
-    ...(waitsForRetry === false ? [] : [count('retry', { ...query, waitsForRetry: true })]),
-    ...(parked === false ? [] : [count('unpark', { ...query, parked: true })]),
-  ]
-  return counted.length === 0 ? sql`select 'none' as status, 0 as runs` : sql.join(counted, sql` union all `)
+  return { conditions: conditionsIn(query), part }
 }
 
-/** What is walked through, in the order of the list where there is an index that has it. */
-interface Walk {
-  readonly from: Sql
-  readonly conditions: readonly Sql[]
-  readonly place: readonly [createdAt: Sql, id: Sql]
+/** What is sent for each stretch, and in which order its rows are once they are `found`. */
+export interface Question {
+  readonly query: Sql
+  readonly order?: Sql
 }
 
-function pageOf(context: SqlContext, query: RunQuery): Sql {
-  const { cursor, limit } = query
-  const { from, conditions, place } = walkOf(context, query)
-  const all = [...conditions, ...(cursor === undefined ? [] : [isAfter(cursor, place, context)])]
-  const [createdAt, id] = place
-  return sql`from ${from} ${where(all)} order by ${createdAt} desc, ${id} desc ${limit === undefined ? sql`` : sql`limit ${limit}`}`
+/** Where a search is sent, and with what. */
+export interface Searcher {
+  readonly context: SqlContext
+  readonly reader: Reader
 }
 
-const OF_RUN = [sql`r.created_at`, sql`r.id`] as const
-const OF_LABEL = [sql`q.created_at`, sql`q.run_id`] as const
-
-function walkOf(context: SqlContext, query: RunQuery): Walk {
-  const { labels = {}, waitsForKinds } = query
-  const index = indexFor(query)
-  const conditions = conditionsOf(context, query)
-  if (waitsForKinds !== undefined)
-    return waitingFor(context, waitsForKinds, [...conditions, ...labelled(context, labels)])
-  const [first, ...others] = Object.entries(labels)
-  if (first !== undefined && !isNarrow(index)) {
-    return byLabel(context, { ...query, label: first }, [
-      ...conditions,
-      ...labelled(context, Object.fromEntries(others)),
-    ])
-  }
-  const from = index === null ? sql`${context.tables.runs} as r` : runsBy(context, index)
-  return { from, conditions: [...conditions, ...labelled(context, labels)], place: OF_RUN }
+interface Looking extends Searcher {
+  readonly search: Search
+  ask(stretch: Stretch): Question
 }
 
-/** SQLite has no statistics of which it could tell what is rare: this is the order in which conditions are likely to be. */
-function indexFor(query: RunQuery): RunIndex | null {
-  const { ids, idPrefix, parentRunId, holdingKey, errorCode, tenant, jobNames, statuses } = query
-  if (ids !== undefined || (idPrefix !== undefined && idPrefix !== '')) return 'primary'
-  if (parentRunId !== undefined) return 'parent'
-  if (holdingKey !== undefined) return tenant === undefined ? null : 'slot'
-  if (errorCode !== undefined) return 'error_code'
-  if (query.parked === true) return 'due'
-  const [status] = statuses?.length === 1 ? statuses : []
-  // Most runs have completed. Few have any other status.
-  const isRare = query.waitsForRetry === true || (status !== undefined && status !== 'completed')
-  if (isRare) return tenant === undefined ? 'status_created' : 'tenant_status'
-  if (jobNames?.length === 1) return tenant === undefined ? 'job_created' : 'tenant_job'
-  if (status !== undefined) return tenant === undefined ? 'status_created' : 'tenant_status'
-  return tenant === undefined ? 'created' : 'tenant_created'
-}
-
-function isNarrow(index: RunIndex | null): boolean {
-  return index === null || ['primary', 'parent', 'slot', 'error_code', 'due'].includes(index)
-}
-
-interface LabelQuery extends RunQuery {
-  readonly label: readonly [name: string, value: string]
-}
-
-function byLabel(
-  { tables, dialect, prefix }: SqlContext,
-  { label, tenant }: LabelQuery,
-  conditions: readonly Sql[],
-): Walk {
-  const [name, value] = label
-  const index = dialect.useIndex(`${prefix}run_labels_${tenant === undefined ? 'value' : 'tenant_value'}`)
-  const ofLabel = [
-    ...(tenant === undefined ? [] : [sql`q.tenant = ${tenant}`]),
-    sql`q.name = ${name} and q.value = ${value} and r.id = q.run_id`,
-  ]
-  // The order in which SQLite reads them is that in which they are named.
-  const from = sql`${tables.run_labels} as q ${index} cross join ${tables.runs} as r`
-  return { from, conditions: [...ofLabel, ...conditions], place: OF_LABEL }
-}
-
-function waitingFor(context: SqlContext, kinds: readonly string[], conditions: readonly Sql[]): Walk {
-  const { tables } = context
-  const waiting = sql`select distinct s.run_id from ${tables.steps} as s
-    where s.status = 'waiting' and ${oneOf(sql`s.kind`, kinds, context)}`
-  const suspended = [sql`r.id = w.run_id and r.status = 'pending'`, sql`${waitsFor(context)} = 'steps'`]
-  return {
-    from: sql`(${waiting}) as w cross join ${tables.runs} as r`,
-    conditions: [...suspended, ...conditions],
-    place: OF_RUN,
+/**
+ * No database can be trusted to know which of several conditions is rare, and none has an index for each mixture of them. So
+ * each index is asked how far it comes within a stretch, and the one that comes furthest is walked, until the list ends.
+ */
+export async function* answersOf({ search, ask, ...searcher }: Looking): AsyncGenerator<Rows> {
+  const ways = waysOf(searcher.context, search.conditions)
+  let { part } = search
+  for (;;) {
+    const stretch = await stretchOf(searcher, ways, part)
+    const rows = await readStretch(searcher, stretch, ask(stretch))
+    if (rows === null) continue
+    yield rows
+    const { until } = stretch.part
+    if (until === undefined) return
+    part = { ...part, after: until }
   }
 }
 
-function conditionsOf(context: SqlContext, query: RunQuery): readonly Sql[] {
-  const { ids, statuses, waitsForRetry, parked, parentRunId, holdingKey, errorCode, idPrefix } = query
-  const { dialect } = context
-  const instant = (at: string) => dialect.parameter(sql`${at}`, 'instant')
-  return [
-    ...(ids === undefined ? [] : [oneOf(sql`r.id`, ids, context)]),
-    ...(statuses === undefined ? [] : [isOfStatuses(statuses, context)]),
-    ...countable(context, query),
-    ...(waitsForRetry === undefined ? [] : [waits(context, 'retry', waitsForRetry)]),
-    ...(waitsForRetry === true ? [sql`r.status = 'pending'`] : []),
-    ...(parked === undefined ? [] : [waits(context, 'unpark', parked)]),
-    ...(parked === true ? isParked(context) : []),
-    ...(parentRunId === undefined ? [] : [sql`r.parent_run_id = ${parentRunId}`]),
-    ...(holdingKey === undefined ? [] : [sql`r.concurrency_key = ${holdingKey} and r.concurrency_slot is not null`]),
-    ...(query.createdFrom === undefined ? [] : [sql`r.created_at >= ${instant(query.createdFrom)}`]),
-    ...(query.createdBefore === undefined ? [] : [sql`r.created_at < ${instant(query.createdBefore)}`]),
-    ...(idPrefix === undefined ? [] : [beginsWith(sql`r.id`, idPrefix)]),
-    ...(errorCode === undefined ? [] : [sql`r.error_detail is not null and ${codeOf(context)} = ${errorCode}`]),
-  ]
+export function firstStretch(searcher: Searcher, { conditions, part }: Search): Promise<Stretch> {
+  return stretchOf(searcher, waysOf(searcher.context, conditions), part)
 }
 
-/** Without an index of their own they are among those that are not due, and few others are. */
-function isParked(context: SqlContext): readonly Sql[] {
-  if (context.dialect.hasIndexOfParked) return [sql`r.status = 'pending'`]
-  return [isWaiting(context), sql`r.available_at is null`]
+async function stretchOf({ context, reader }: Searcher, ways: readonly Way[], part: Part): Promise<Stretch> {
+  const probes = probesOf(context, ways, part)
+  const reached =
+    probes.length === 0 ? [] : await reader.read(compileQuery(context, sql.join(probes, sql` union all `)))
+  const { way, until } = furthestOf(ways, reached)
+  return { way, part: until === null ? part : { ...part, until } }
 }
 
-function labelled({ tables }: SqlContext, labels: Readonly<Record<string, string>>): readonly Sql[] {
-  return Object.entries(labels).map(
-    ([name, value]) => sql`exists (select 1 from ${tables.run_labels} as q2
-      where q2.run_id = r.id and q2.name = ${name} and q2.value = ${value})`,
+/** `null`: more has come into it since it was measured than a statement reads, and it is to be measured anew. */
+export async function readStretch(
+  { context, reader }: Searcher,
+  stretch: Stretch,
+  { query, order = sql`` }: Question,
+): Promise<Rows | null> {
+  if (!hasMost(context, stretch)) return reader.read(compileQuery(context, query))
+  const rows = await reader.read(
+    compileQuery(
+      context,
+      sql`select part.has_more, found.* from (select ${hasMore(context, stretch)} as has_more) as part
+        left join (select 1 as is_found, found.* from (${query}) as found) as found on true ${order}`,
+    ),
   )
+  if (rows.some((row) => Number(row['has_more']) === 1)) return null
+  return rows.filter((row) => row['is_found'] !== null)
 }
 
-/** No id has a character after this one. */
-function beginsWith(column: Sql, prefix: string): Sql {
-  return sql`${column} >= ${prefix} and ${column} < ${`${prefix}~`}`
+/** Each answers nothing where there are no more entries than belong to a stretch. */
+function probesOf(context: SqlContext, ways: readonly Way[], part: Part): readonly Sql[] {
+  return ways.flatMap((way, number) => {
+    const probes = way.isInOrder ? placesOf(context, way, part) : sizeOf(context, way)
+    return probes.map((probe) => sql`select * from (select ${sql.lit(number)} as way, ${probe}) as reached`)
+  })
 }
 
-function codeOf({ dialect }: SqlContext): Sql {
-  return dialect.property(sql`r.error_detail`, 'code')
+/** Where a stretch ends. Several walks share it: none of them goes further than its part. */
+function placesOf(context: SqlContext, { walks }: Way, part: Part): readonly Sql[] {
+  const share = Math.max(Math.floor(context.stretch / walks.length), 1)
+  return walks.map((walk) => {
+    const [createdAt, id] = walk.place
+    const lastId = walk.hasIds ? id : sql`cast('' as text)`
+    return sql`${context.dialect.read(createdAt, 'instant')} as created_at, ${lastId} as id from ${walk.entries}
+      ${where(walkConditions(context, walk, part))}
+      ${inOrderOfIndex(context, walk)} limit 1 offset ${sql.lit(share - 1)}`
+  })
 }
 
-function waitsFor({ dialect }: SqlContext): Sql {
-  return dialect.property(sql`r.waiting_for`, 'kind')
+function sizeOf({ stretch }: SqlContext, { size }: Way): readonly Sql[] {
+  if (size === null) return []
+  return [sql`cast(null as text) as created_at, cast(null as text) as id ${size} limit 1 offset ${sql.lit(stretch)}`]
 }
 
-function waits(context: SqlContext, kind: (typeof WAITS)[number], wanted: boolean): Sql {
-  const found = waitsFor(context)
-  return wanted ? sql`${found} = ${sql.lit(kind)}` : sql`(${found} is null or ${found} <> ${sql.lit(kind)})`
+interface Furthest {
+  readonly way: Way
+  /** `null`: to the end. */
+  readonly until: RunCursor | null
 }
 
-export function isWaiting({ dialect }: SqlContext): Sql {
-  return sql`${dialect.waitingStatus(sql`r.status`)} = 'pending'`
+function furthestOf(ways: readonly Way[], reached: readonly Row[]): Furthest {
+  let furthest: Furthest | undefined
+  for (const [number, way] of ways.entries()) {
+    const places = reached.filter((row) => Number(row['way']) === number).map(toPlace)
+    const [first, ...others] = places
+    if (first === undefined) return { way, until: null }
+    const until = others.reduce((newest, place) => (isBehind(newest, place) ? place : newest), first)
+    if (way.isInOrder && (!furthest?.until || isBehind(until, furthest.until))) furthest = { way, until }
+  }
+  if (furthest === undefined) throw new Error('No way leads to the runs.')
+  return furthest
 }
 
-function countable(context: SqlContext, { jobNames, tenant }: CountQuery): Sql[] {
-  return [
-    ...(jobNames === undefined ? [] : [isOfJobs(jobNames, context)]),
-    ...(tenant === undefined ? [] : [sql`r.tenant = ${tenant}`]),
-  ]
+function toPlace(row: Row): RunCursor {
+  return { createdAt: String(row['created_at']), id: String(row['id']) }
 }
 
-/** Equality where it will do: a planner makes more of it than of a list. */
-export function isOfJobs(jobNames: readonly string[], context: SqlContext): Sql {
-  const [jobName] = jobNames
-  if (jobNames.length === 1 && jobName !== undefined) return sql`r.job_name = ${jobName}`
-  return oneOf(sql`r.job_name`, jobNames, context)
+function isBehind(a: RunCursor, b: RunCursor): boolean {
+  return a.createdAt === b.createdAt ? a.id < b.id : a.createdAt < b.createdAt
 }
 
-/** Instants have no more than the milliseconds that the text shows, so that the place is exact. */
-function isAfter({ createdAt, id }: RunCursor, [atColumn, idColumn]: Walk['place'], { dialect }: SqlContext): Sql {
-  return sql`(${atColumn}, ${idColumn}) < (${dialect.parameter(sql`${createdAt}`, 'instant')}, ${id})`
+/** What is read of a walk: so many of the first runs, or all. */
+export interface Reading {
+  readonly walk: Walk
+  readonly limit?: number | undefined
 }
 
-function oneOf(column: Sql, values: readonly SqlValue[], { dialect }: SqlContext): Sql {
-  return sql`${column} in (select value from ${dialect.listOf(sql`${JSON.stringify(values)}`)})`
+/** The runs `r` of a stretch that one of its walks has: `from … where …`. */
+export function runsIn(context: SqlContext, stretch: Stretch, { walk, limit }: Reading): Sql {
+  const { entries, runId, hasIds } = walk
+  const { way, part, isUnmeasured = false } = stretch
+  const own = (isUnmeasured ? plainConditions : walkConditions)(context, walk, part)
+  const apart = (end: Sql) => {
+    const walked = sql`(select * from ${entries} ${where(own)} ${end}) as ${sql.ref(runId === undefined ? 'r' : 'q')}`
+    return sql`from ${withRuns(context, walked, runId)} ${where([...isItsRun(runId), ...way.rest])}`
+  }
+  const isPage = limit !== undefined || isUnmeasured
+  if (way.rest.length > 0 || !isPage) return apart(walkedAlone(context, stretch, walk))
+  if (!context.dialect.takesIndexes && !hasIds && !isUnmeasured) return apart(firstOfWalk(context, walk, sql`${limit}`))
+  return sql`from ${withRuns(context, entries, runId)} ${where([...own, ...isItsRun(runId)])}`
 }
 
-/** One alone stands in the text, so that its rarity is known when the way to its runs is chosen. */
-function isOfStatuses(statuses: readonly RunStatus[], context: SqlContext): Sql {
-  const [only] = statuses
-  const isOne = only !== undefined && statuses.length === 1 && RUN_STATUSES.includes(only)
-  return isOne ? sql`r.status = ${sql.lit(only)}` : oneOf(sql`r.status`, statuses, context)
+/** What a walk has, where nothing is asked of the runs themselves. */
+export function entriesIn(context: SqlContext, walk: Walk, part: Part): Sql {
+  return sql`from ${walk.entries} ${where(walkConditions(context, walk, part))}`
 }
 
-function where(conditions: readonly Sql[]): Sql {
-  return conditions.length === 0 ? sql`` : sql`where ${and(...conditions)}`
+/** What has come into a stretch since it was measured, a moment ago, is seldom more than was there. */
+const ROOM = 2
+
+function mostOf({ stretch }: SqlContext): number {
+  return ROOM * stretch
+}
+
+/** Without a limit the planner would find another index, or sort them all. */
+function hasMost({ dialect }: SqlContext, { way, isUnmeasured = false }: Stretch): boolean {
+  return !dialect.takesIndexes && way.isInOrder && !isUnmeasured
+}
+
+/** Whether any of its walks has entries behind those that are read: asked in the same statement, of the same moment. */
+function hasMore(context: SqlContext, { way, part }: Stretch): Sql {
+  const walks = way.walks.map((walk) => {
+    const place = sql`rank() over (${inOrderOfIndex(context, walk)}) as place`
+    const entries = sql`select ${place} ${entriesIn(context, walk, part)}`
+    return sql`exists (select 1 from (${entries}) as entries where entries.place > ${sql.lit(mostOf(context))})`
+  })
+  return sql`case when ${sql.join(walks, sql` or `)} then 1 else 0 end`
+}
+
+/** A database that saw all conditions at once might choose another way. */
+function walkedAlone(context: SqlContext, stretch: Stretch, walk: Walk): Sql {
+  if (!hasMost(context, stretch)) return context.dialect.keptApart
+  return firstOfWalk(context, walk, sql.lit(mostOf(context)))
+}
+
+function withRuns({ tables, dialect }: SqlContext, entries: Sql, runId: Sql | undefined): Sql {
+  return runId === undefined ? entries : dialect.withRun(entries, tables.runs, runId)
+}
+
+function isItsRun(runId: Sql | undefined): readonly Sql[] {
+  return runId === undefined ? [] : [sql`r.id = ${runId}`]
 }

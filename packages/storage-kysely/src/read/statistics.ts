@@ -1,7 +1,7 @@
 import type { CountedUntil, HourQuery, HourRow, RunEnd, StatisticsStorage } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import { runsBy, type Row, type Sql, type SqlContext, statement } from '../statement'
-import type { Reader } from './reads'
+import type { Reader } from './reader'
 
 /** A row of all is told from one of a tenant or a job with an empty name. */
 const ALL = '*'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { compileQuery, runsBy, type SqlContext } from '../statement'
-import type { Reader } from './reads'
+import type { Reader } from './reader'
 
 /** What is to be done and who does it, at one moment by the clock of the database. */
 export interface WorkReport {

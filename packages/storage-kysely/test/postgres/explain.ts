@@ -33,6 +33,8 @@ export interface ExplainBench {
   query<T extends pg.QueryResultRow>(statement: string): Promise<readonly T[]>
   /** The statements of the first message that `act` sends, explained; afterwards nothing has happened. */
   explain(act: (storage: KyselyStorage) => Promise<unknown>): Promise<Explained>
+  /** Each statement that `act` sends, explained. It only reads. */
+  explainReads(act: (storage: KyselyStorage) => Promise<unknown>): Promise<readonly Explained[]>
   close(): Promise<void>
 }
 
@@ -73,6 +75,13 @@ export async function explainBench(): Promise<ExplainBench> {
       } finally {
         await client.query('rollback')
       }
+    },
+    async explainReads(act) {
+      messages.length = 0
+      await act(storage)
+      const plans: Explained[] = []
+      for (const statement of messages.flat()) plans.push(await explainOne(client, statement))
+      return plans
     },
     async close() {
       await client.end()

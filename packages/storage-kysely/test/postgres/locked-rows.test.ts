@@ -1,4 +1,4 @@
-import type { RunRecord } from '@coji/durably-core/storage'
+import type { Lead, RunRecord } from '@coji/durably-core/storage'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createDatabase, type PostgresDatabase } from '../../../../test/postgres'
@@ -101,4 +101,32 @@ it('a run that ends is as busy as the one that waits for it', async () => {
   expect(busy.map(({ lease }) => lease.runId)).toEqual([child.id])
   await somebody.query('rollback')
   expect(await storage.commit(busy)).toMatchObject([{ kept: true }])
+})
+
+it('fires what nobody holds, and says of the rest that it is busy', async () => {
+  const { schedules } = storage.cluster
+  const lead = (await storage.cluster.lead({ name: 'schedules', workerId: 'w', ttlMs: 600_000 })) as Lead
+  const content = { jobName: 'job', payload: null, definition: '{}', overlap: 'cancel', source: null } as const
+  const all = Array.from({ length: 9 }, () => ({ id: newRun().id, tenant: '', ...content }))
+  await schedules.create(all.map((each) => ({ ...each, name: each.id })))
+  const before = all.map(({ id }) => newRun({ scheduleId: id, scheduledFor: '2026-01-31T08:00:00.000Z' }))
+  await storage.enqueue(before)
+  const scheduledFor = '2026-01-31T09:00:00.000Z'
+  const firings = all.map(({ id: scheduleId }, index) => ({
+    ...{ scheduleId, version: 1, firedUntil: scheduledFor, nextAt: null, missed: 0 },
+    runs: [newRun({ scheduleId, scheduledFor })],
+    ends: [before[index]?.id ?? ''],
+  }))
+  const [held, ...free] = firings
+  if (held === undefined) throw new Error('There is one.')
+  await somebody.query('begin')
+  await somebody.query('select 1 from durably_runs where id = $1 for update', held.ends)
+  const answers = await schedules.fire(lead, firings)
+  await somebody.query('rollback')
+  expect(answers[0]).toEqual({ kept: false, isBusy: true, created: [], ended: [] })
+  const done = ({ runs, ends: [endedId] }: (typeof firings)[0]) => ({
+    ...{ kept: true, created: runs.map(({ id }) => id), ended: [{ id: endedId, status: 'cancelled' }] },
+  })
+  expect(answers.slice(1)).toMatchObject(free.map(done))
+  expect(await schedules.fire(lead, [held])).toMatchObject([done(held)])
 })

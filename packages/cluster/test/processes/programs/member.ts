@@ -4,7 +4,7 @@ import { postgres } from '@coji/durably-storage-kysely/postgres'
 import { createCluster, createScheduler } from '../../../src/index'
 
 /** A worker of a cluster, which may lead, until it is killed. */
-const [url = '', workerId = '', lease = '', every = ''] = process.argv.slice(2)
+const [url = '', workerId = '', lease = '', firstStepMs = '', every = ''] = process.argv.slice(2)
 const storage = createKyselyStorage({ dialect: postgres({ connectionString: url }) })
 const durably = createDurably({
   ...{ storage, workerId, logger: null, concurrency: 3 },
@@ -13,7 +13,7 @@ const durably = createDurably({
 const input = { '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) } } as const
 durably.register({
   work: defineJob({ name: 'work', input, placement: 'leader' }, async (ctx) => {
-    await ctx.run('first', () => pass(20))
+    await ctx.run('first', () => pass(Number(firstStepMs)))
     await ctx.run('second', () => pass(20))
   }),
 })

@@ -217,6 +217,45 @@ const OTHERS = casesOf('audit', 'audit', {
     assertEqual(others, [], 'other records')
   },
 
+  'messages that are removed by hand leave which these are, and none leaves nothing': async (kit) => {
+    if (kit.storage.cluster === undefined) return
+    const { inbox, lead: take } = kit.storage.cluster
+    const message = { tenant: 'acme', type: 'x', payload: null, dedupeKey: null, start: { afterMs: 0 } }
+    const messages = [1, 2, 3].map(() => ({ ...message, id: newId() }))
+    await inbox.publish(messages)
+    const lead = await take({ name: 'inbox', workerId: 'w-1', ttlMs: FAR_MS })
+    assert(lead !== null, 'the lead should be free')
+    const purge = (action: string) => inbox.purge(null, { olderThanMs: -FAR_MS, limit: 2, audit: noteOf(action) })
+    assertEqual(await purge('nothing'), 0, 'before they were delivered')
+    const none = { round: 0, wanted: 0, runs: [], gathered: [] }
+    await inbox.deliver(
+      lead,
+      messages.map(({ id: messageId }) => ({ messageId, ...none })),
+    )
+    assertEqual([await purge('first'), await purge('second'), await purge('third')], [2, 1, 0], 'removed')
+    const found = await records(kit)
+    assertEqual(actions(found), ['second', 'first'], 'actions')
+    const removed = found.flatMap(({ before }) => (before as { messages: string[] }).messages)
+    assertEqual([...removed].sort(), messages.map(({ id }) => id).sort(), 'messages that were removed')
+    assertMatches(found[0] ?? null, { targetKind: 'messages', target: '', tenant: '', after: null }, 'the record')
+    assertEqual(await inbox.list({}), [], 'messages left')
+  },
+
+  'a job that is forgotten leaves what it wanted, and one that wanted nothing leaves nothing': async (kit) => {
+    if (kit.storage.cluster === undefined) return
+    const { inbox } = kit.storage.cluster
+    const wish = (jobName: string, type: string, definition: string) => ({ jobName, type, definition })
+    const ofGone = [wish('gone', 'x', '{"where":{"a":1}}'), wish('gone', 'y', '{}')]
+    await inbox.subscribe(['gone', 'stays'], [...ofGone, wish('stays', 'x', '{}')])
+    await inbox.forget('gone', noteOf('forget'))
+    await inbox.forget('gone', noteOf('again'))
+    await inbox.forget('stays')
+    const [record, ...others] = await records(kit)
+    const of = { tenant: '', targetKind: 'job', target: 'gone', action: 'forget' } as const
+    assertMatches(record ?? null, { ...of, before: { on: { x: { where: { a: 1 } }, y: {} } }, after: null }, 'it')
+    assertEqual(others, [], 'other records')
+  },
+
   'the list is newest first, by conditions, page by page': async (kit) => {
     const runs: string[] = []
     for (const [actor, tenant] of [

@@ -178,7 +178,8 @@ export const INBOX_CASES = casesOf('cluster', 'inbox', {
     const { inbox } = kit.cluster
     const wish = (jobName: string, type: string) => ({ jobName, type, definition: '{}' })
     await inbox.subscribe(['gone', 'stays'], [wish('gone', 'x'), wish('gone', 'y'), wish('stays', 'x')])
-    await inbox.subscribe(['gone'], [])
+    await inbox.forget('gone')
+    await inbox.forget('unknown')
     for (const type of ['x', 'y']) await publish(kit, { type })
     assertEqual((await inbox.waiting(10)).subscriptions, [wish('stays', 'x')], 'subscriptions')
   },
@@ -245,10 +246,22 @@ export const INBOX_CASES = casesOf('cluster', 'inbox', {
     const delivered = await publish(kit, { dedupeKey: 'k' })
     const waiting = await publish(kit)
     await kit.cluster.inbox.deliver(await leadOf(kit), [deliveryOf(delivered)])
-    assertEqual(await kit.cluster.inbox.purge({ olderThanMs: FAR_MS, limit: 10 }), 0, 'young ones')
-    assertEqual(await kit.cluster.inbox.purge({ olderThanMs: -1000, limit: 10 }), 1, 'old ones')
+    assertEqual(await kit.cluster.inbox.purge(null, { olderThanMs: FAR_MS, limit: 10 }), 0, 'young ones')
+    assertEqual(await kit.cluster.inbox.purge(null, { olderThanMs: -1000, limit: 10 }), 1, 'old ones')
     assertEqual(await waitingIds(kit), [waiting.id], 'what is left')
     assertEqual((await publish(kit, { dedupeKey: 'k' })).dedupeKey, 'k', 'the key')
+  },
+
+  'who has lost the lead purges nothing, and who does it by hand needs none': async (kit) => {
+    const lost = await leadOf(kit, 'w-1', -1000)
+    const lead = await leadOf(kit, 'w-2')
+    const purge = (by: Lead | null) => kit.cluster.inbox.purge(by, { olderThanMs: -FAR_MS, limit: 1 })
+    for (let n = 0; n < 2; n++) await kit.cluster.inbox.deliver(lead, [deliveryOf(await publish(kit))])
+    assertEqual(await purge(lost), 0, 'by who led before')
+    assertEqual(await purge({ ...lead, epoch: lead.epoch - 1 }), 0, 'under an older epoch')
+    assertEqual(await purge({ ...lead, workerId: 'w-1' }), 0, 'by another one')
+    assertEqual((await kit.cluster.inbox.counts({})).processed, 2, 'messages')
+    assertEqual([await purge(lead), await purge(null), await purge(lead)], [1, 1, 0], 'by who leads, and by hand')
   },
 
   'messages that are gathered for their last one make a run when none has come for a while': async (kit) => {

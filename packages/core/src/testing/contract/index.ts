@@ -27,6 +27,7 @@ import { REST_CASES } from './rests'
 import { RETRY_WAIT_CASES } from './retry-waits'
 import { SEARCH_CASES } from './search'
 import { LEAD_CASES } from './leads'
+import { MAKING_WAY_CASES } from './making-way'
 import { SCHEDULE_CASES } from './schedules'
 import { SIGNAL_CASES } from './signals'
 import { SLOT_CASES } from './slots'
@@ -75,6 +76,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...STATISTICS_CASES,
   ...LEAD_CASES,
   ...SCHEDULE_CASES,
+  ...MAKING_WAY_CASES,
   ...WORKER_CASES,
   ...WAITING_CASES,
   ...ASSIGN_CASES,

@@ -1,4 +1,4 @@
-import type { Firing, NewRun, NewSchedule, ScheduleRecord } from '../../port'
+import type { Firing, Lead, NewRun, NewSchedule, ScheduleRecord } from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { FAR_MS, newId, newRun } from './builders'
 import { casesOf } from './contract-case'
@@ -16,20 +16,20 @@ export function newSchedule(over: Partial<NewSchedule> = {}): NewSchedule {
   return { id, tenant: '', name: `schedule-${id}`, source: null, ...content, ...over }
 }
 
-async function create(kit: Kit, over: Partial<NewSchedule> = {}): Promise<ScheduleRecord> {
+export async function create(kit: Kit, over: Partial<NewSchedule> = {}): Promise<ScheduleRecord> {
   const [answer] = await kit.cluster.schedules.create([newSchedule(over)])
   assert(answer?.created === true, 'create: should have created the schedule')
   return answer.schedule
 }
 
-function runOf({ id, jobName }: ScheduleRecord, scheduledFor: string, over: Partial<NewRun> = {}): NewRun {
+export function runOf({ id, jobName }: ScheduleRecord, scheduledFor: string, over: Partial<NewRun> = {}): NewRun {
   return newRun({ jobName, scheduleId: id, scheduledFor, ...over })
 }
 
-function firingOf(schedule: ScheduleRecord, over: Partial<Firing> = {}): Firing {
+export function firingOf(schedule: ScheduleRecord, over: Partial<Firing> = {}): Firing {
   const { id: scheduleId, version } = schedule
   const runs = [runOf(schedule, PAST)]
-  return { scheduleId, version, runs, firedUntil: PAST, nextAt: FUTURE, missed: 0, ...over }
+  return { scheduleId, version, runs, firedUntil: PAST, nextAt: FUTURE, missed: 0, ends: [], ...over }
 }
 
 async function recordOf(kit: Kit, { tenant, name }: ScheduleRecord): Promise<ScheduleRecord> {
@@ -37,6 +37,8 @@ async function recordOf(kit: Kit, { tenant, name }: ScheduleRecord): Promise<Sch
   assert(found !== null, `get: schedule ${name} should be there`)
   return found.schedule
 }
+
+export const NOTHING_DONE = { kept: false, created: [], ended: [] }
 
 const idsOf = (schedules: readonly { readonly schedule: ScheduleRecord }[]) =>
   schedules.map(({ schedule }) => schedule.id)
@@ -79,7 +81,7 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     const runs = [runOf(schedule, PAST, { labels: { a: 'b' }, events }), runOf(schedule, LATER, { payload: null })]
     const firing = firingOf(schedule, { runs, firedUntil: LATER, missed: 3 })
     const answers = await kit.cluster.schedules.fire(await leadOf(kit), [firing])
-    assertEqual(answers, [{ kept: true, created: runs.map(({ id }) => id) }], 'the answer')
+    assertEqual(answers, [{ kept: true, created: runs.map(({ id }) => id), ended: [] }], 'the answer')
     const after = { firedUntil: LATER, nextAt: FUTURE, dueAt: FUTURE, fired: 2, missed: 3, version: 2, endedAt: null }
     assertMatches(await recordOf(kit, schedule), after, 'the schedule')
     const [first, second] = await Promise.all(runs.map(({ id }) => kit.run(id)))
@@ -125,9 +127,9 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     const lead = await leadOf(kit)
     const firing = firingOf(schedule)
     await kit.cluster.schedules.fire(lead, [firing])
-    assertEqual(await kit.cluster.schedules.fire(lead, [firing]), [{ kept: false, created: [] }], 'the second answer')
+    assertEqual(await kit.cluster.schedules.fire(lead, [firing]), [NOTHING_DONE], 'the second answer')
     const anew = { ...firing, runs: [runOf(schedule, LATER)] }
-    assertEqual(await kit.cluster.schedules.fire(lead, [anew]), [{ kept: false, created: [] }], 'with another run')
+    assertEqual(await kit.cluster.schedules.fire(lead, [anew]), [NOTHING_DONE], 'with another run')
     assertEqual((await kit.storage.getRuns({})).length, 1, 'runs')
   },
 
@@ -136,11 +138,7 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     const lead = await leadOf(kit, 'w-1', -1000)
     const next = await leadOf(kit, 'w-2')
     for (const lost of [lead, { ...next, workerId: 'w-1' }, { ...next, epoch: 1 }, { ...next, name: 'other' }]) {
-      assertEqual(
-        await kit.cluster.schedules.fire(lost, [firingOf(schedule)]),
-        [{ kept: false, created: [] }],
-        'answer',
-      )
+      assertEqual(await kit.cluster.schedules.fire(lost, [firingOf(schedule)]), [NOTHING_DONE], 'answer')
     }
     assertEqual((await kit.storage.getRuns({})).length, 0, 'runs')
     assertEqual((await kit.cluster.schedules.fire(next, [firingOf(schedule)]))[0]?.kept, true, 'who has it')
@@ -160,7 +158,7 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     const [second] = await kit.storage.enqueue([runOf(schedule, PAST)])
     assertEqual([second?.created, second?.run.id], [false, byHand.id], 'the second')
     const answers = await kit.cluster.schedules.fire(await leadOf(kit), [firingOf(schedule)])
-    assertEqual(answers, [{ kept: true, created: [] }], 'the firing')
+    assertEqual(answers, [{ kept: true, created: [], ended: [] }], 'the firing')
     assertEqual((await kit.storage.getRuns({})).length, 1, 'runs')
     const unscheduled = [newRun({ scheduleId: schedule.id }), newRun({ scheduleId: schedule.id })]
     assertEqual(
@@ -189,7 +187,7 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     await kit.order('cancel', run?.id ?? '')
     await kit.order('remove', run?.id ?? '')
     const late = { ...firing, runs: [runOf(schedule, PAST)] }
-    assertEqual(await kit.cluster.schedules.fire(lead, [late]), [{ kept: false, created: [] }], 'the answer')
+    assertEqual(await kit.cluster.schedules.fire(lead, [late]), [NOTHING_DONE], 'the answer')
     assertEqual((await kit.storage.getRuns({})).length, 0, 'runs')
     assertEqual((await recordOf(kit, schedule)).firedUntil, PAST, 'firedUntil')
   },
@@ -329,12 +327,24 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     const ofCode = await create(kit, { name: 'code', source: 'app' })
     await kit.cluster.schedules.fire(lead, [firingOf(ofCode, { nextAt: null })])
     await create(kit, { name: 'open' })
-    const purge = (olderThanMs: number) => kit.cluster.schedules.purge({ olderThanMs, limit: 2 })
+    const purge = (olderThanMs: number) => kit.cluster.schedules.purge(lead, { olderThanMs, limit: 2 })
     assertEqual(await purge(FAR_MS), 0, 'of an hour ago')
     assertEqual([await purge(-FAR_MS), await purge(-FAR_MS), await purge(-FAR_MS)], [2, 1, 0], 'purged')
     const left = await kit.cluster.schedules.list({})
     assertEqual(left.map(({ name }) => name).sort(), ['code', 'open'], 'left')
     assertEqual((await kit.storage.getRuns({})).length, 4, 'runs')
+  },
+
+  'who has lost the lead purges nothing': async (kit) => {
+    const lost = await leadOf(kit, 'w-1', -1000)
+    const lead = await leadOf(kit, 'w-2')
+    await kit.cluster.schedules.fire(lead, [firingOf(await create(kit), { nextAt: null })])
+    const purge = (by: Lead) => kit.cluster.schedules.purge(by, { olderThanMs: -FAR_MS, limit: 10 })
+    assertEqual(await purge(lost), 0, 'by who led before')
+    assertEqual(await purge({ ...lead, epoch: lead.epoch - 1 }), 0, 'under an older epoch')
+    assertEqual(await purge({ ...lead, workerId: 'w-1' }), 0, 'by another one')
+    assertEqual((await kit.cluster.schedules.list({})).length, 1, 'schedules')
+    assertEqual(await purge(lead), 1, 'by who leads')
   },
 
   'two who fire at once create the runs of one': async (kit) => {

@@ -12,7 +12,7 @@ interface Wanted {
   readonly after: string
 }
 
-async function assertHinted(kit: Kit, hints: readonly Hint[], { hint, after }: Wanted): Promise<void> {
+export async function assertHinted(kit: Kit, hints: readonly Hint[], { hint, after }: Wanted): Promise<void> {
   const isThere = () => hints.some((one) => JSON.stringify(one) === JSON.stringify(hint))
   for (let read = 0; read < READS && !isThere(); read++) await kit.storage.getRun(newId())
   assert(isThere(), `watch: no hint ${JSON.stringify(hint)} after ${after}, only ${JSON.stringify(hints)}`)

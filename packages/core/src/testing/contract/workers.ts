@@ -4,6 +4,7 @@ import { FAR_MS, newRun } from './builders'
 import { casesOf } from './contract-case'
 import { assertInstant } from './instants'
 import type { Kit } from './kit'
+import { leadOf } from './leads'
 
 export function newBeat(over: Partial<WorkerBeat> = {}): WorkerBeat {
   const own = { workerId: 'w-1', presence: 'active', capacity: 4, placedJobs: ['job'], codeVersion: null } as const
@@ -71,10 +72,21 @@ export const WORKER_CASES = casesOf('cluster', 'workers', {
     await kit.placement.beat(newBeat({ workerId: 'w-2', ttlMs: -1000 }))
     await kit.placement.beat(newBeat({ workerId: 'w-3' }))
     await kit.start({}, { workerId: 'w-2' })
-    assertEqual(await kit.placement.forgetWorkers(FAR_MS), 0, 'not silent for so long')
-    assertEqual(await kit.placement.forgetWorkers(-1000), 1, 'those that are gone')
+    const lead = await leadOf(kit)
+    assertEqual(await kit.placement.forgetWorkers(lead, FAR_MS), 0, 'not silent for so long')
+    assertEqual(await kit.placement.forgetWorkers(lead, -1000), 1, 'those that are gone')
     const left = (await kit.placement.getWorkers()).map(({ workerId }) => workerId)
     assertEqual(left, ['w-2', 'w-3'], 'who is left')
+  },
+
+  'who has lost the lead can forget nobody': async (kit) => {
+    await kit.placement.beat(newBeat({ ttlMs: -1000 }))
+    const lost = await leadOf(kit, 'l-1', -1000)
+    const lead = await leadOf(kit, 'l-2')
+    for (const by of [lost, { ...lead, epoch: lead.epoch - 1 }, { ...lead, workerId: 'l-1' }]) {
+      assertEqual(await kit.placement.forgetWorkers(by, -1000), 0, 'by another one')
+    }
+    assertEqual(await kit.placement.forgetWorkers(lead, -1000), 1, 'by who leads')
   },
 
   'jobs are known by the code that has them': async (kit) => {

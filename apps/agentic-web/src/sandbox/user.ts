@@ -1,0 +1,5 @@
+/** Whom the sandbox runs as. */
+export interface User {
+  readonly uid: number
+  readonly gid: number
+}

@@ -1,0 +1,3 @@
+import { readConfig, serveFile } from './file-server'
+
+serveFile(readConfig())
