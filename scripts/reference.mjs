@@ -65,6 +65,7 @@ const OPTIONS = [
   ['createInbox(durably, options)', `${CLUSTER}/index.ts`, 'InboxOptions'],
   ['createCluster(durably, options)', `${CLUSTER}/index.ts`, 'ClusterOptions'],
   ['inbox.replay(filter), inbox.list(filter): the same, limit and after', `${CLUSTER}/index.ts`, 'MessageFilter'],
+  ['inbox.purge(options)', `${CLUSTER}/index.ts`, 'MessagePurgeOptions'],
   ['libsql(config)', 'libsql.ts', 'LibsqlConfig'],
   ['betterSqlite3(config)', 'better-sqlite3.ts', 'BetterSqlite3Config'],
   ['sqlocal(config)', 'sqlocal.ts', 'SqlocalConfig'],
@@ -80,7 +81,7 @@ const EVENTS = [
 
 const ERRORS = [
   ['', ...['durably-error.ts', 'errors.ts', 'storage-errors.ts'].map((file) => join(CORE, 'base', file))],
-  ['Of a task queue', join(CORE, 'queue', 'errors.ts')],
+  ['Of a task queue', ...['handlers.ts', 'queue-switch.ts'].map((file) => join(CORE, 'queue', file))],
   ['Of createTestDurably()', join(CORE, 'testing', 'jobs', 'errors.ts')],
 ]
 
@@ -230,7 +231,9 @@ function codesOf(declaration) {
 }
 
 function errorsSection([title, ...files]) {
-  const classes = files.flatMap((file) => program.getSourceFile(file).statements.filter(ts.isClassDeclaration))
+  const classes = files
+    .flatMap((file) => program.getSourceFile(file).statements.filter(ts.isClassDeclaration))
+    .filter(({ name }) => name.text.endsWith('Error'))
   const rows = classes.map((declaration) => {
     const symbol = checker.getSymbolAtLocation(declaration.name)
     return [code(declaration.name.text), codesOf(declaration).map(code).join(' '), docOf(symbol, declaration.name.text)]

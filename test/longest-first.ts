@@ -23,6 +23,7 @@ const LONGEST = [
   'apps/browser-demo/test/browser-killed.test.ts',
   'examples/browser-plain/test/page.test.ts',
   'packages/server/test/fuzz.test.ts',
+  'packages/dashboard/test/killed.test.ts',
   'apps/agentic-web/test/acceptance.test.ts',
   'test/pack.test.ts',
   'benchmarks/counts.test.ts',

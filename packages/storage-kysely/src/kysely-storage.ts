@@ -37,7 +37,7 @@ import { type DialectHooks, dialectOf, type Durability, type DurablyDatabase, ho
 import { type DurabilityReport, Executor, gated, reportDurability } from './connection'
 import { assertBareSqlocalIsKept } from './drivers/sqlocal-kept'
 import { createGroups, type Passed, tellers, type Told } from './groups'
-import { createEvents, createLogs, createReads, reportWork, type WorkReport } from './read'
+import { createEvents, createLogs, createReads, reportWork, STRETCH, type WorkReport } from './read'
 import { FENCES, type Fences, type SqlContext } from './statement'
 import { requireOptions } from './given-database'
 import { channelOf, HintRelay, notifyDue, Watchers } from './watch'
@@ -98,11 +98,18 @@ export function createKyselyStorage<DB = DurablyDatabase>(options: KyselyStorage
   return createKyselyStorageWith({ ...options, fences: FENCES })
 }
 
-/** Internal: writes under the given fences, so that tests can take one away. */
+interface InternalOptions {
+  readonly fences: Fences
+  readonly monotonic?: () => number
+  readonly stretch?: number
+}
+
+/** Internal: writes under the given fences, so that tests can take one away, and searches in stretches of the given length. */
 export function createKyselyStorageWith<DB = DurablyDatabase>(
-  options: KyselyStorageOptions<DB> & { readonly fences: Fences; readonly monotonic?: () => number },
+  options: KyselyStorageOptions<DB> & InternalOptions,
 ): KyselyStorage<DB> {
-  const { tablePrefix = 'durably_', durability = 'safe', fences, monotonic = () => performance.now() } = options
+  const { tablePrefix = 'durably_', durability = 'safe', fences, stretch = STRETCH } = options
+  const { monotonic = () => performance.now() } = options
   if (durability !== 'safe' && durability !== 'fast') {
     throw new InvalidOptionError(`durability must be 'safe' or 'fast', not '${String(durability)}'.`)
   }
@@ -120,6 +127,7 @@ export function createKyselyStorageWith<DB = DurablyDatabase>(
     tables: tableRefs(tablePrefix, schema),
     dialect: dialectOf(db.getExecutor().adapter),
     fences,
+    stretch,
   }
   const { hasOneWriter, isServer } = context.dialect
   if (isServer) refuseLongPrefix(tablePrefix)
@@ -256,6 +264,7 @@ function bind<DB>({ context, executor, watchers, relay, monotonic }: BindParams)
     cluster: createCluster<DB>({
       ...{ context, executor, passed, within: transactions.writeWithin },
       noteDue: (ids) => told.due(ids, () => ids),
+      noteCancel: (runId) => watchers.noteCancel(runId),
     }),
     limits: limitStorage({ executor, watchers, limits, claimWithin, told, passed }),
   } satisfies Omit<KyselyStorage<DB>, 'db' | 'close'>

@@ -1,4 +1,3 @@
-import { cleanText } from './clean-text'
 import type { ErrorDetail } from './durably-error'
 import { brandOf, setBrand } from './error-brand'
 import { NO_CODE, StepError, ValidationError } from './errors'
@@ -158,4 +157,12 @@ function safeString(thrown: unknown): string {
   } catch {
     return NO_TEXT
   }
+}
+
+/** Databases refuse NUL and replace lone surrogates; neither may make the recording of an error fail. */
+export function cleanText(text: string, maxLength: number): string {
+  return text
+    .slice(0, maxLength)
+    .replaceAll('\0', '')
+    .replace(/[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g, '\uFFFD')
 }

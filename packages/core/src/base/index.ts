@@ -38,7 +38,7 @@ export {
   type ValidationIssue,
 } from './errors'
 export { guarded, handled, onRejection } from './guarded'
-export { isSameJson, type Json } from './json'
+export { isSameJson, type Json, decodeValue, encodeValue, MAX_VALUE_BYTES, utf8Length } from './values'
 export { type KnownOptions, type OptionNames, refuseMisspelledOptions, refuseUnknownOptions } from './known-options'
 export { Listeners } from './listeners'
 export { toLogData, toLogText } from './logging'
@@ -76,4 +76,3 @@ export {
   UnknownOutcomeError,
 } from './storage-errors'
 export { inTime, inTimeWithSignal, pause } from './time-limit'
-export { decodeValue, encodeValue, MAX_VALUE_BYTES, utf8Length } from './values'

@@ -1,4 +1,4 @@
-import { cleanText } from './clean-text'
+import { cleanText } from './describe-error'
 
 const MAX_LOG_LENGTH = 64 * 1024
 const MAX_DEPTH = 8

@@ -1,4 +1,4 @@
-import { cleanText } from './clean-text'
+import { cleanText } from './describe-error'
 import { LONGEST_DELAY_MS, toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 

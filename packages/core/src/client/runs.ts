@@ -8,14 +8,22 @@ import {
   requireInteger,
   RUN_STATUSES,
   type RunStatus,
+  isInstant,
 } from '../base'
 import { readLogs } from './archived-logs'
 import { continuationStateOf, explainRun, type WorkerNow } from './explain'
 import { type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
-import { toCursor } from './run-cursor'
 import { readStatistics, type Statistics, type StatisticsFilter } from './statistics'
 import { RUN_SEARCH, type RunSearch, toSearch } from './run-search'
-import { capability, type CountQuery, type RunCursor, type RunQuery, type StatusCounts } from '../port'
+import {
+  capability,
+  type CountQuery,
+  type RunCursor,
+  type RunQuery,
+  type StatusCounts,
+  type Scope,
+  type Storage,
+} from '../port'
 import { withLogs } from './stored-logs'
 
 /** Which runs `getRuns()` returns: those that meet every condition. */
@@ -71,7 +79,7 @@ export interface RunReads {
   getSteps(id: string): Promise<Step[]>
   getLogs(id: string, page?: PageOptions<string>): Promise<Log[]>
   getEvents(id: string, page?: PageOptions<number>): Promise<StoredEvent[]>
-  /** How many there are of each status, and how many of the pending ones wait for a retry, all at one moment. */
+  /** How many there are of each status, and of the pending ones how many wait for a retry: at one moment, unless `upTo` is given. */
   counts(filter?: CountFilter): Promise<StatusCounts>
   /** What `withStatistics()` has counted by the hour: how many ended how, how long they took, how long they waited. */
   getStatistics(filter?: StatisticsFilter): Promise<Statistics>
@@ -200,4 +208,20 @@ function toPage<TCursor>(call: string, page: PageOptions<TCursor>) {
 function refuseBadLimit(limit: number, name = 'limit'): number {
   requireInteger(name, limit, { from: 1 })
   return limit
+}
+
+/** The place where the next page begins. A run says itself where it was; an id has to be looked up. */
+export async function toCursor(storage: Storage, cursor: unknown, { tenant }: Scope): Promise<RunCursor> {
+  if (typeof cursor !== 'string') return placeOf(cursor)
+  const run = await storage.getRun(cursor, tenant === undefined ? {} : { tenant })
+  if (run !== null) return { createdAt: run.createdAt, id: run.id }
+  throw new InvalidOptionError(
+    `There is no run ${cursor} (any more) for the cursor. Start again without one, or give the run itself.`,
+  )
+}
+
+function placeOf(run: unknown): RunCursor {
+  const { createdAt, id } = Object(run) as Readonly<Record<keyof RunCursor, unknown>>
+  if (typeof id === 'string' && isInstant(createdAt)) return { createdAt, id }
+  throw new InvalidOptionError('cursor must be the last run of the page before, or its id.')
 }

@@ -1,4 +1,4 @@
-import { CHUNKS_TOGETHER } from './chunk-backlog'
+import { CHUNKS_TOGETHER } from './streams'
 import type { RunStatus, StorageError } from '../base'
 import { type EventInput, toTemplate } from '../job'
 import type { CommitAnswer, EventTemplate, NewLog, NewRun, Outcome, Progress, RunCommit, StepWrite } from '../port'

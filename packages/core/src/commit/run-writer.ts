@@ -1,4 +1,4 @@
-import { ChunkBacklog, CHUNKS_TOGETHER } from './chunk-backlog'
+import { ChunkBacklog, CHUNKS_TOGETHER, StreamHoles } from './streams'
 import type { CommitLine } from './commits'
 import type { Engine } from '../engine'
 import { isRejection, type StorageError } from '../base'
@@ -19,7 +19,6 @@ import {
 } from './parcel'
 import type { CommitAnswer, Lease, NewLog, Outcome, Progress, RunCommit, StepWrite } from '../port'
 import type { StepCommit, Take, Taken } from './step-commit'
-import { StreamHoles } from './stream-holes'
 
 /** How long something that has no commit of its own waits for one. */
 const EVENT_RIDE_MS = 100

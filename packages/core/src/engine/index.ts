@@ -26,5 +26,11 @@ export {
   type StepInfo,
 } from './hooks'
 export { addJobs, jobOf, type KnownJob, listJobs, type NamedJob, noJob } from './known-jobs'
-export { type DurablyOptions, refuseBadLease, requireDurablyOptions, resolveOptions } from './options'
-export { requireStopOptions, type StopOptions } from './stop-options'
+export {
+  type DurablyOptions,
+  refuseBadLease,
+  requireDurablyOptions,
+  resolveOptions,
+  requireStopOptions,
+  type StopOptions,
+} from './options'

@@ -8,6 +8,7 @@ import {
   refuseUnknownOptions,
   requireDuration,
   requireInteger,
+  refuseBadDuration,
 } from '../base'
 import type { Storage } from '../port'
 
@@ -112,4 +113,19 @@ function refuseShortLease(leaseMs: number, heartbeatIntervalMs: number): void {
   throw new InvalidOptionError(
     'staleThreshold must be at least twice heartbeatInterval, or healthy runs would be lost.',
   )
+}
+
+const STOP_OPTIONS: OptionNames<StopOptions> = { timeout: true }
+
+/** How `stop()` deals with runs in progress. */
+export interface StopOptions {
+  /** Milliseconds to wait for the runs in progress; then they are released for others. Without it, they are awaited. */
+  readonly timeout?: number | undefined
+}
+
+/** Before anything stops. */
+export function requireStopOptions(options: StopOptions): StopOptions {
+  refuseUnknownOptions('stop()', options, STOP_OPTIONS)
+  refuseBadDuration('timeout', options.timeout)
+  return options
 }

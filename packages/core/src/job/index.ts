@@ -60,6 +60,8 @@ export {
   toRun,
   toStep,
   type TriggeredRun,
+  type StoredEvent,
+  toStoredEvent,
 } from './run'
 export type {
   RunStepOptions,
@@ -76,5 +78,4 @@ export type {
   WaitForOptions,
 } from './step-options'
 export type { NotStorable, Storable, StorableSchema } from './storable'
-export { type StoredEvent, toStoredEvent } from './stored-event'
 export { TRIGGER_DEBOUNCE, TRIGGER_OPTIONS, type TriggerDebounce, type TriggerOptions } from './trigger-options'

@@ -1,5 +1,6 @@
 import { decodeValue, type ErrorDetail, type RunStatus } from '../base'
-import type { Progress, RunRecord, StepRecord, WaitingFor } from '../port'
+import type { Progress, RunRecord, StepRecord, WaitingFor, EventRecord } from '../port'
+import type { EventInput, EventType } from './events'
 
 /** Whether anybody knows that a running run goes on. */
 export type ContinuationState = 'NONE' | 'CONFIRMING'
@@ -154,4 +155,27 @@ export function toStep(record: StepRecord): Step {
     completedAt: record.completedAt,
     dueAt: record.dueAt,
   }
+}
+
+/** An event as the history has it, discriminated by `type`: without `sequence`, which is a process's own. */
+export type StoredEvent<T extends EventType = EventType> = {
+  [Type in T]: EventInput<Type> & {
+    readonly runId: string
+    readonly jobName: string
+    /** By the clock of the storage. */
+    readonly timestamp: string
+    /** The event's number in the history of its run, from 1. */
+    readonly seq: number
+  }
+}[T]
+
+/** The payload of a run is stored once, on the run. */
+export function toStoredEvent(
+  { type, payload, seq, createdAt }: EventRecord,
+  run: Pick<RunRecord, 'id' | 'jobName' | 'payload'>,
+): StoredEvent {
+  const own = decodeValue(payload) as object
+  const withPayload = type === 'run:start' || type === 'run:trigger' ? { payload: decodeValue(run.payload) } : {}
+  const fields = { type, runId: run.id, jobName: run.jobName, ...withPayload, ...own, seq, timestamp: createdAt }
+  return fields as unknown as StoredEvent
 }

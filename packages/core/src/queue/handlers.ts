@@ -1,7 +1,6 @@
-import { InvalidOptionError, decodeValue } from '../base'
+import { DurablyError, InvalidOptionError, decodeValue } from '../base'
 import type { JobDeclaration, Run } from '../job'
 import type { RunRecord } from '../port'
-import { DuplicateHandlerError, UnknownTaskTypeError } from './errors'
 import type { DeclaredType, ResolvedHandler } from './handler'
 import { jobNameOf, type Task, taskTypeOf, toTask } from './task'
 
@@ -80,5 +79,31 @@ export class Handlers {
 
   #types(): readonly string[] {
     return [...new Set([...this.#handled.keys(), ...this.#declared.keys()])]
+  }
+}
+
+/** The queue has neither a handler for this type nor a declaration of it. */
+export class UnknownTaskTypeError extends DurablyError {
+  override readonly name = 'UnknownTaskTypeError'
+  readonly taskType: string
+
+  constructor(taskType: string, known: readonly string[]) {
+    const there = known.length === 0 ? 'none is' : `there are ${known.map((each) => `"${each}"`).join(', ')}`
+    super(
+      'UNKNOWN_TASK_TYPE',
+      `No handler for tasks of type "${taskType}" is registered on this queue; ${there}. To enqueue them, declare() does.`,
+    )
+    this.taskType = taskType
+  }
+}
+
+/** A second handler for one type. */
+export class DuplicateHandlerError extends DurablyError {
+  override readonly name = 'DuplicateHandlerError'
+  readonly taskType: string
+
+  constructor(taskType: string) {
+    super('DUPLICATE_HANDLER', `Tasks of type "${taskType}" have a handler on this queue already.`)
+    this.taskType = taskType
   }
 }

@@ -1,4 +1,5 @@
-export { DuplicateHandlerError, QueueStoppedError, UnknownTaskTypeError } from './errors'
+export { DuplicateHandlerError, UnknownTaskTypeError } from './handlers'
+export { QueueStoppedError } from './queue-switch'
 export type { TaskBody, TaskContext, TaskDeclaration, TaskHandler, TaskOptions } from './handler'
 export type { Actor, CommandOptions } from '../client'
 export type { KeepLimits, TaskQueueOptions } from './options'
@@ -10,13 +11,11 @@ export {
   TASK_EVENT_TYPES,
   type TaskEvent,
   type TaskEventType,
+  type TaskLogger,
 } from './task-events'
-export type { TaskLogger } from './task-log'
-export type { EnqueueOptions } from './enqueue-options'
+export type { EnqueuedTask, EnqueueItem, EnqueueOptions } from './enqueue'
 export {
   createTaskQueue,
-  type EnqueuedTask,
-  type EnqueueItem,
   type TaskQueue,
   type TypeIn as TaskTypeIn,
   type WithSchema as WithTaskSchema,

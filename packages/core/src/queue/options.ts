@@ -10,7 +10,7 @@ import type { DurablyOptions } from '../engine'
 import { requireRetryPolicy, type RetryPolicy } from '../job'
 import { createMemoryStorage } from '../memory'
 import type { Storage } from '../port'
-import type { TaskLogger } from './task-log'
+import type { TaskLogger } from './task-events'
 
 /** How many ended tasks of a state are kept, and for how long. What exceeds either goes. */
 export interface KeepLimits {

@@ -1,8 +1,9 @@
-import { type Clock, ClosedError } from '../base'
+import { type Clock, ClosedError, DurablyError } from '../base'
 import { requireStopOptions, type StopOptions } from '../engine'
 import type { Durably } from '../instance'
-import { QueueStoppedError } from './errors'
 import type { Retention } from './retention'
+import type { PauseOptions } from '../client'
+import type { Handlers } from './handlers'
 
 const AGAIN_MS = 1000
 
@@ -101,5 +102,65 @@ export class QueueSwitch {
     if (this.#state !== 'started') return
     durably.start()
     retention.start()
+  }
+}
+
+/** The queue was stopped, and takes no tasks until it is started again. */
+export class QueueStoppedError extends DurablyError {
+  override readonly name = 'QueueStoppedError'
+
+  constructor() {
+    super('QUEUE_STOPPED', 'The queue was stopped and takes no tasks until start() is called again.')
+  }
+}
+
+interface TaskPausesParams {
+  readonly durably: Pick<Durably, 'pauseJob' | 'resumeJob'>
+  readonly handlers: Handlers
+  readonly queueSwitch: Pick<QueueSwitch, 'prepared'>
+}
+
+/** Which types begin no tasks, here or anywhere. */
+export class TaskPauses {
+  readonly #params: TaskPausesParams
+  /** Of all types, those registered later too. */
+  #isPaused = false
+
+  constructor(params: TaskPausesParams) {
+    this.#params = params
+  }
+
+  /** A handler is there that was not yet. */
+  added(jobName: string): void {
+    if (this.#isPaused) this.#params.durably.pauseJob(jobName)
+  }
+
+  pause(taskType?: string, options: PauseOptions = {}): Promise<void> | undefined {
+    if (options.scope === 'database') return this.#everywhere('pauseJob', taskType, options)
+    for (const jobName of this.#params.handlers.handledJobNames(taskType)) {
+      this.#params.durably.pauseJob(jobName, options)
+    }
+    this.#isPaused ||= taskType === undefined
+    return undefined
+  }
+
+  resume(taskType?: string, options: PauseOptions = {}): Promise<void> | undefined {
+    if (options.scope === 'database') return this.#everywhere('resumeJob', taskType, options)
+    for (const jobName of this.#params.handlers.handledJobNames(taskType)) {
+      this.#params.durably.resumeJob(jobName, options)
+    }
+    this.#isPaused &&= taskType !== undefined
+    return undefined
+  }
+
+  async #everywhere(
+    call: 'pauseJob' | 'resumeJob',
+    taskType: string | undefined,
+    options: PauseOptions<'database'>,
+  ): Promise<void> {
+    const { durably, handlers, queueSwitch } = this.#params
+    const jobNames = handlers.jobNames(taskType)
+    await queueSwitch.prepared()
+    for (const jobName of jobNames) await durably[call](jobName, options)
   }
 }

@@ -4,8 +4,7 @@ import type { StopOptions } from '../engine'
 import type { JobDeclaration } from '../job'
 import type { DrainOptions, DrainResult } from '../worker'
 import { createInstance } from '../instance'
-import { createEnqueue } from './enqueue'
-import type { EnqueueOptions } from './enqueue-options'
+import { createEnqueue, type EnqueuedTask, type EnqueueItem, type EnqueueOptions } from './enqueue'
 import {
   type HandlerForm,
   resolveDeclaration,
@@ -15,26 +14,14 @@ import {
   type TaskHandler,
   type TaskOptions,
   toHandler,
+  runAttempt,
 } from './handler'
 import { Handlers } from './handlers'
 import { resolveOptions, type TaskQueueOptions } from './options'
-import { runAttempt } from './attempt'
-import { QueueSwitch } from './queue-switch'
-import { TaskPauses } from './task-pauses'
+import { QueueSwitch, TaskPauses } from './queue-switch'
 import { Retention } from './retention'
-import type { Task } from './task'
-import { type TaskEvent, TaskEvents, type TaskEventType } from './task-events'
-import { logTasks } from './task-log'
+import { type TaskEvent, TaskEvents, type TaskEventType, logTasks } from './task-events'
 import { createTaskAccess, type TaskAccess } from './tasks'
-
-/** One task of a list. */
-export interface EnqueueItem<TPayload = unknown> {
-  readonly payload: TPayload
-  readonly options?: EnqueueOptions | undefined
-}
-
-/** What `enqueue` answers. `deduplicated`: the key had a task already, and this is it. */
-export type EnqueuedTask = Task & { readonly deduplicated: boolean }
 
 /** The types of tasks that a type map knows. */
 export type TypeIn<TTasks> = keyof TTasks & string

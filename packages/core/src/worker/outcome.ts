@@ -10,10 +10,10 @@ import {
   TimeoutError,
 } from '../base'
 import { type Engine, isWatched, recorded } from '../engine'
-import { announceFailureRun, newFailureRun } from './failure-run'
-import { type EventInput, type FailedRun, type FailedTry, retryDelayMs, triesOf } from '../job'
-import type { CommitAnswer, Failing, Outcome, RunRecord } from '../port'
+import { type EventInput, type FailedRun, type FailedTry, retryDelayMs, triesOf, type JobDeclaration } from '../job'
+import type { CommitAnswer, Failing, Outcome, RunRecord, NewRun } from '../port'
 import { restAfter, type Suspended } from '../step'
+import { newRunOfEncoded } from '../client'
 
 /** How the job function ended, seen from outside. */
 export type Settled =
@@ -200,4 +200,31 @@ function announced({ engine, run }: OutcomeParams, outcome: Bare<Outcome>, event
       engine.events.emit(happened, engine.plugins.recordsEvent(happened.type) ? answer.seq : undefined)
     },
   }
+}
+
+interface EndedByFailure extends Failure {
+  readonly run: RunRecord
+  readonly status: FailedRun['status']
+}
+
+/** A run of the job that a failure calls, to be created in the commit that ends the run. */
+function newFailureRun(
+  engine: Engine,
+  handler: JobDeclaration,
+  { run, status, error, detail }: EndedByFailure,
+): NewRun {
+  const { own: _own, ...errorDetail } = detail
+  const { id: runId, jobName, jobVersion, attempt, tenant, labels } = run
+  const failed: FailedRun = { runId, jobName, jobVersion, status, error, errorDetail, attempt, tenant, labels }
+  const job = engine.jobs.get(handler.name) ?? handler
+  const payload = encodeValue(failed, `The payload of job "${job.name}"`)
+  return {
+    ...newRunOfEncoded({ engine, job, payload, options: { tenant } }),
+    parentRunId: runId,
+    traceParent: run.traceParent ?? null,
+  }
+}
+
+function announceFailureRun({ events }: Engine, { id: runId, jobName, payload }: NewRun): void {
+  events.emit({ type: 'run:trigger', runId, jobName, payload: decodeValue(payload) })
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { casesFor } from '@coji/durably-core/testing'
 import sqlocal from 'sqlocal/vite'
 import { build, preview, type PreviewServer } from 'vite'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { describeWithFirefox, launchFirefox, type FirefoxProcess } from './firefox-process'
@@ -42,6 +42,7 @@ function partsOf(names: readonly string[]) {
 let folder = ''
 let server: PreviewServer
 let firefox: FirefoxProcess
+let tabs: FirefoxTab[] = []
 
 async function serve(outDir: string): Promise<PreviewServer> {
   const shared = { configFile: false, root: join(import.meta.dirname, 'page'), logLevel: 'error' } as const
@@ -56,6 +57,7 @@ async function serve(outDir: string): Promise<PreviewServer> {
 
 async function newTab(file?: string): Promise<FirefoxTab> {
   const tab = await firefox.driver.open(server.resolvedUrls?.local[0] ?? '')
+  tabs.push(tab)
   await ready(tab, file)
   return tab
 }
@@ -82,18 +84,17 @@ describeWithFirefox('durably in Firefox', () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'durably-firefox-'))
     server = await serve(join(folder, 'site'))
-  })
-
-  beforeEach(async () => {
     firefox = await startFirefox()
   })
 
+  // What a test leaves open must not take turns with the next one. Some have closed already, or went with their browser.
   afterEach(async () => {
-    await firefox.kill()
-    rmSync(join(folder, 'profile'), { recursive: true, force: true })
+    await Promise.allSettled(tabs.map((tab) => tab.close()))
+    tabs = []
   })
 
   afterAll(async () => {
+    await firefox.kill()
     await server.close()
     rmSync(folder, { recursive: true, force: true })
   })

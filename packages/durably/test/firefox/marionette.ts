@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net'
 /** Far longer than the patience of a test. */
 const SCRIPT_TIMEOUT_MS = 3_600_000
 
+const GONE = 'Firefox has ended.'
+
 interface Waiting {
   resolve(value: unknown): void
   reject(error: Error): void
@@ -21,6 +23,8 @@ export interface FirefoxTab {
 export class Marionette {
   readonly #socket: Socket
   readonly #waiting = new Map<number, Waiting>()
+  /** The window that it came with, which stays open. */
+  #first = ''
   #received = Buffer.alloc(0)
   #count = 0
   /** Commands are for the tab that was chosen last, so only one tab is spoken to at a time. */
@@ -39,13 +43,17 @@ export class Marionette {
     const marionette = new Marionette(socket)
     await marionette.#send('WebDriver:NewSession', {})
     await marionette.#send('WebDriver:SetTimeouts', { script: SCRIPT_TIMEOUT_MS, pageLoad: SCRIPT_TIMEOUT_MS })
+    const { value } = (await marionette.#send('WebDriver:GetWindowHandle', {})) as { value: string }
+    marionette.#first = value
     return marionette
   }
 
   async open(url: string): Promise<FirefoxTab> {
-    const { handle } = (await this.#alone(() => this.#send('WebDriver:NewWindow', { type: 'window' }))) as {
-      handle: string
-    }
+    const { handle } = await this.#alone(async () => {
+      // The one that was spoken to last may have closed.
+      await this.#send('WebDriver:SwitchToWindow', { handle: this.#first })
+      return (await this.#send('WebDriver:NewWindow', { type: 'window' })) as { handle: string }
+    })
     const inTab = (command: string, parameters: object = {}) =>
       this.#alone(async () => {
         await this.#send('WebDriver:SwitchToWindow', { handle })
@@ -81,6 +89,7 @@ export class Marionette {
   }
 
   #send(command: string, parameters: object): Promise<unknown> {
+    if (this.#socket.destroyed) return Promise.reject(new Error(GONE))
     this.#count += 1
     const id = this.#count
     const message = JSON.stringify([0, id, command, parameters])
@@ -112,7 +121,7 @@ export class Marionette {
   }
 
   #giveUp(): void {
-    for (const { reject } of this.#waiting.values()) reject(new Error('Firefox has ended.'))
+    for (const { reject } of this.#waiting.values()) reject(new Error(GONE))
     this.#waiting.clear()
   }
 }

@@ -50,6 +50,8 @@ export interface SqlDialect {
   readonly recordsOf: (json: Sql, columns: readonly RecordColumn[]) => Sql
   /** The rows of `runs` as `r` that go with these rows: each looked up by its id, and passed over where somebody has locked it. */
   readonly runsOf: (rows: Sql, runs: Sql, id: Sql) => Sql
+  /** The run `r` that goes with each of these rows: looked up by its id, once the rows are there. */
+  readonly withRun: (rows: Sql, runs: Sql, id: Sql) => Sql
   /** The ids of the runs that a query finds for each of these rows; `find` makes it for the column that it answers. */
   readonly idsForEach: (rows: Sql, runs: Sql, find: (column: Sql) => Sql) => Sql
   readonly field: (row: Sql, index: number, type: 'text' | 'integer') => Sql
@@ -85,6 +87,12 @@ export interface SqlDialect {
   readonly unlessLocked: Sql
   /** Placed after a table, where the planner has no statistics and would take the longest index. */
   readonly useIndex: (index: string) => Sql
+  /** Takes the index that is named. One that does not is left no other by the order that is asked for. */
+  readonly takesIndexes: boolean
+  /** Ends a query in brackets that is carried out as it stands, whatever is around it. */
+  readonly keptApart: Sql
+  /** A value of which the planner knows nothing: it might take rare ones for a reason to choose another way. */
+  readonly unseen: (value: Sql, type: SqlType) => Sql
   /** Sorts rows in the order they were inserted. */
   readonly writeOrder: (alias: string) => Sql
 }

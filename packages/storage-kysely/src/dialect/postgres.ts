@@ -64,6 +64,8 @@ export const postgres: SqlDialect = {
   },
   runsOf: (rows, runs, id) => sql`${rows} cross join lateral (
           select r.* from ${runs} as r where r.id = ${id} ${UNLESS_LOCKED} offset 0) as r`,
+  withRun: (rows, runs, id) =>
+    sql`${rows} cross join lateral (select r.* from ${runs} as r where r.id = ${id} offset 0) as r`,
   idsForEach: (rows, _runs, find) => sql`select h.id from ${rows} cross join lateral (${find(sql`r.id`)}) as h`,
   field: (row, index, type) => sql`cast(${row} ->> ${sql.lit(index)} as ${TYPES[type]})`,
   property: (json, name) => sql`(${json} ->> ${sql.lit(name)})`,
@@ -87,6 +89,9 @@ export const postgres: SqlDialect = {
   locked: sql`for update`,
   unlessLocked: UNLESS_LOCKED,
   useIndex: () => sql``,
+  takesIndexes: false,
+  keptApart: sql`offset 0`,
+  unseen: (value, type) => sql`(select cast(${value} as ${TYPES[type]}))`,
   writeOrder: (alias) => sql.ref(`${alias}.write_order`),
 }
 

@@ -34,6 +34,7 @@ export const sqlite: SqlDialect = {
     return sql`(select ${sql.join(fields)} from json_each(${json})) as t`
   },
   runsOf: (rows, runs) => sql`${rows} cross join ${runs} as r`,
+  withRun: (rows, runs) => sql`${rows} cross join ${runs} as r`,
   idsForEach: (rows, runs, find) =>
     sql`select h.id from ${rows} cross join ${runs} as h where h.rowid in (${find(sql`r.rowid`)})`,
   field: (row, index) => sql`json_extract(${row}, ${sql.lit(`$[${index}]`)})`,
@@ -58,5 +59,8 @@ export const sqlite: SqlDialect = {
   locked: sql``,
   unlessLocked: sql``,
   useIndex: (index) => sql`indexed by ${sql.ref(index)}`,
+  takesIndexes: true,
+  keptApart: sql``,
+  unseen: (value) => value,
   writeOrder: (alias) => sql.ref(`${alias}.rowid`),
 }

@@ -70,7 +70,7 @@ export const FENCES = {
   'failParked.parked': (dialect: SqlDialect): Sql => isParked('failParked', dialect),
   'remove.status': (): Sql => statusIn(['remove']),
 
-  /** Of rows of `leaders` (alias `l`), `schedules` (alias `s`) and `inbox` (alias `m`). */
+  /** Of rows of `leaders` (alias `l`), `schedules` (alias `s`), `inbox` (alias `m`) and of workers. */
   'lead.over': (dialect: SqlDialect): Sql => sql`l.lead_until <= ${dialect.now}`,
   /** Written so that no index on what waits is taken for it: each row is looked up by its id. */
   'deliver.round': (round: Sql): Sql => sql`case when m.processed_at is null then m.round end = ${round}`,
@@ -78,6 +78,9 @@ export const FENCES = {
   'deliver.lead': (isLeading: Sql): Sql => isLeading,
   'fire.lead': (isLeading: Sql): Sql => isLeading,
   'fire.version': (version: Sql): Sql => sql`s.version = ${version}`,
+  'purge.leadOfSchedules': (isLeading: Sql): Sql => isLeading,
+  'purge.leadOfInbox': (isLeading: Sql): Sql => isLeading,
+  'forget.lead': (isLeading: Sql): Sql => isLeading,
 
   /** Written so that no index on the status is taken for it: each row is looked up by its id. */
   'assign.status': (): Sql => statusIn(['assign'], BARE_STATUS),

@@ -15,6 +15,8 @@ export interface SqlContext {
   readonly tables: TableRefs
   readonly dialect: SqlDialect
   readonly fences: Fences
+  /** How many entries of an index one statement looks at that searches. */
+  readonly stretch: number
 }
 
 /** A statement that Kysely compiled once. Binding values costs one array. */
@@ -194,6 +196,7 @@ export type RunIndex =
       | 'primary'
       | 'parent'
       | 'error_code'
+      | 'waiting_kind'
       | 'created'
       | 'status_created'
       | 'job_created'

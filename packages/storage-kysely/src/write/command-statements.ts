@@ -9,10 +9,29 @@ export type TargetName = 'runId' | 'tenant'
 export type ChangeName = 'eventCount' | 'waitingFor' | 'error' | 'errorDetail'
 type Parameter<TName extends ParameterName> = (name: TName) => Sql
 
-/** A guarded change of one run, and the events that go with it. */
-export interface Change {
-  readonly event: EventStatement<TargetName>
-  readonly update: Statement<TargetName | ChangeName>
+/** A guarded change of runs, and the events that go with it. */
+export interface Change<TName extends ParameterName = TargetName> {
+  readonly event: EventStatement<TName>
+  readonly update: Statement<TName | ChangeName>
+}
+
+/**
+ * What ends runs from outside: those that wait at once, those that run as soon as their workers hear of it. `asFilter` keeps a
+ * condition from being a reason to look runs up by it.
+ */
+export function cancelStatements<TName extends ParameterName>(
+  context: SqlContext,
+  target: (p: Parameter<TName>) => Sql,
+  asFilter = (condition: Sql): Sql => condition,
+) {
+  const { fences } = context
+  const isRunning = (p: Parameter<TName>) => and(target(p), asFilter(fences['requestCancel.status']()))
+  const isWaiting = (p: Parameter<TName>) => and(target(p), asFilter(fences['cancel.status']()))
+  return {
+    requestCancel: change(context, isRunning, () => flagged(context)),
+    cancel: change(context, isWaiting, () => sql`${flagged(context)}, ${ended(context, 'cancelled')}, output = null`),
+    wakeParentsOfCancelled: wakeParentsStatement<TName>(context, isWaiting),
+  }
 }
 
 export function commandStatements(context: SqlContext) {
@@ -33,13 +52,7 @@ export function commandStatements(context: SqlContext) {
     remove: guardOf(fences['remove.status']()),
   }
   return {
-    requestCancel: change(context, guards.requestCancel, () => flagged(context)),
-    cancel: change(
-      context,
-      guards.cancel,
-      () => sql`${flagged(context)}, ${ended(context, 'cancelled')}, output = null`,
-    ),
-    wakeParentsOfCancelled: wakeParentsStatement<TargetName>(context, guards.cancel),
+    ...cancelStatements(context, target),
     retry: change(context, guards.retry, () => RETRIED),
     dropWaits: statement<TargetName>(
       context,
@@ -86,15 +99,15 @@ function notedOf(context: SqlContext, guards: Guards): Readonly<Record<RunComman
   }
 }
 
-function change(
+function change<TName extends ParameterName = TargetName>(
   context: SqlContext,
-  guard: (p: Parameter<TargetName>) => Sql,
+  guard: (p: Parameter<TName>) => Sql,
   sets: (p: Parameter<ChangeName>) => Sql,
-): Change {
+): Change<TName> {
   const { tables, dialect } = context
   return {
-    event: eventStatement<TargetName>(context, guard),
-    update: statement<TargetName | ChangeName>(
+    event: eventStatement<TName>(context, guard),
+    update: statement<TName | ChangeName>(
       context,
       (p) => sql`update ${tables.runs} as r set version = r.version + 1, updated_at = ${dialect.now},
         last_event_sequence = r.last_event_sequence + ${p('eventCount')}, ${sets(p)}

@@ -1,7 +1,15 @@
-import { isEnded, type Outcome } from '@coji/durably-core/storage'
+import {
+  isEnded,
+  type Outcome,
+  type CommitAnswer,
+  type RunCommit,
+  type RunStatus,
+  type StepWrite,
+} from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { type OutcomeName, OUTCOMES } from './outcomes'
-import { list, type ParameterName, type Sql, type SqlContext } from '../statement'
+import { type OutcomeName, OUTCOMES, outcomeValues } from './outcomes'
+import { list, type ParameterName, type Sql, type SqlContext, type SqlValue, toJson } from '../statement'
+import type { Rows } from '../dialect'
 
 /** What every guarded statement of a commit shows. */
 export type LeaseName = 'runId' | 'epoch' | 'token' | 'leaderEpoch' | 'commitNo'
@@ -149,4 +157,66 @@ type OutcomeStatus = (typeof OUTCOMES)[Outcome['kind']]['status']
 
 function unlessFlagged(value: Sql, otherwise: Sql): Sql {
   return sql`case when r.cancel_requested_at is null then ${value} else ${otherwise} end`
+}
+
+// Spreads would make objects of so many properties slow ones, of kilobytes each.
+
+/** The values of a step row. */
+export function stepValues(step: StepWrite): Record<StepName, SqlValue> {
+  const { due } = step
+  return {
+    stepId: step.id,
+    name: step.name,
+    index: step.index,
+    kind: step.kind,
+    status: step.status,
+    attempt: step.attempt,
+    output: step.output,
+    error: step.error,
+    errorDetail: toJson(step.errorDetail),
+    checkpoint: step.checkpoint,
+    waitName: step.waitName,
+    dueAt: due !== null && 'at' in due ? due.at : null,
+    dueInMs: due !== null && 'inMs' in due ? due.inMs : null,
+    minusDurationMs: -step.durationMs,
+  }
+}
+
+/** The values of the change on a run that its holder keeps. */
+export function keepValues(commit: RunCommit): Record<RunName, SqlValue> {
+  const eventCount = commit.events.length
+  return {
+    leaseMs: commit.leaseMs,
+    currentStepIndex: commit.currentStepIndex,
+    progress: toJson(commit.progress),
+    hasProgressed: commit.hasProgressed ? 1 : 0,
+    eventCount,
+    cancelledEventCount: eventCount,
+  }
+}
+
+/** The values of the change on the run itself. */
+export function runValues(commit: RunCommit): Record<RunName | OutcomeName, SqlValue> {
+  const { outcome, events } = commit
+  return {
+    leaseMs: commit.leaseMs,
+    currentStepIndex: commit.currentStepIndex,
+    progress: toJson(commit.progress),
+    hasProgressed: commit.hasProgressed ? 1 : 0,
+    eventCount: events.length + (outcome?.events.length ?? 0),
+    cancelledEventCount: events.length + (outcome?.eventsIfCancelled.length ?? 0),
+    ...outcomeValues(outcome),
+  }
+}
+
+/** The answer to a commit, from the row of its run as it is afterwards. */
+export function kept(row: Rows[number], children: readonly string[]): CommitAnswer {
+  return {
+    kept: true,
+    status: row['status'] as RunStatus,
+    seq: row['last_event_sequence'] as number,
+    wakes: row['wakes'] as number,
+    cancelRequested: row['cancel_requested_at'] !== null,
+    children,
+  }
 }

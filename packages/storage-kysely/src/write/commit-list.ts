@@ -2,7 +2,7 @@ import { calledRun, type CommitAnswer, type RunCommit, type StepWrite } from '@c
 import type { CompiledQuery } from 'kysely'
 import { bindChildren, childSteps, keyedChildren, type LeaseValues } from './commit-children'
 import { commitStatements, type CommitStatements } from './commit-statements'
-import { keepValues, kept, runValues, stepValues } from './commit-values'
+import { keepValues, kept, runValues, stepValues } from './commit-columns'
 import type { Rows } from '../dialect'
 import type { Executor } from '../connection'
 import { bindNewRun } from './new-run'

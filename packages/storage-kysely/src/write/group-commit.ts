@@ -7,8 +7,16 @@ import {
   type RunStatus,
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { keepChanges, outcomeChanges, logColumns, overwriteStep, stepColumns } from './commit-columns'
-import { kept, runValues, stepValues } from './commit-values'
+import {
+  keepChanges,
+  outcomeChanges,
+  logColumns,
+  overwriteStep,
+  stepColumns,
+  kept,
+  runValues,
+  stepValues,
+} from './commit-columns'
 import {
   assignments,
   awaitersOf,

@@ -1,7 +1,16 @@
 import type { CommitAnswer, RunCommit } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { keepChanges, type LeaseName, overwriteStep, type RunName, stepColumns, type StepName } from './commit-columns'
-import { keepValues, kept, stepValues } from './commit-values'
+import {
+  keepChanges,
+  type LeaseName,
+  overwriteStep,
+  type RunName,
+  stepColumns,
+  type StepName,
+  keepValues,
+  kept,
+  stepValues,
+} from './commit-columns'
 import { assignments, holds, list, namesOf, type SqlContext, statement, type WriteTarget } from '../statement'
 import { patience, type PatienceName } from './row-locks'
 

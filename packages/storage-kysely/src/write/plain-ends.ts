@@ -1,7 +1,7 @@
 import type { CommitAnswer, RunCommit } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { CommitWriter } from './commit'
-import { kept } from './commit-values'
+import { kept } from './commit-columns'
 import type { Rows } from '../dialect'
 import type { Executor } from '../connection'
 import { and, holds, type Sql, type SqlContext, statement } from '../statement'

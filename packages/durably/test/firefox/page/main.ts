@@ -6,7 +6,8 @@ import { withTabLeader } from '../../../src/plugins'
 import { sqlocal } from '../../../src/sqlocal'
 
 const TAB = crypto.randomUUID()
-const WITNESS = 'witness '
+/** Where those of a file say what they begin. */
+const witnessOf = (file: string) => `witness of ${file} `
 
 interface Work {
   readonly steps: number
@@ -25,14 +26,14 @@ function open(file: string) {
     for (let n = 1; n <= steps; n++) {
       await ctx.run(`step ${n}`, async () => {
         // Outside of the database, which cannot testify for itself.
-        localStorage.setItem(`${WITNESS}${crypto.randomUUID()}`, `${ctx.runId} ${n}`)
+        localStorage.setItem(`${witnessOf(file)}${crypto.randomUUID()}`, `${ctx.runId} ${n}`)
         if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
         return TAB
       })
     }
     return steps
   })
-  return { durably, work, troubles }
+  return { file, durably, work, troubles }
 }
 
 let opened: ReturnType<typeof open> | null = null
@@ -80,10 +81,10 @@ const api = {
   async recordedBy(id: string) {
     return (await app().durably.getSteps(id)).map(({ output }) => output as string)
   },
-  /** Each body that began, in any tab and at any time. */
+  /** Each body that began on this file, in any tab and at any time. */
   witness: () =>
     Object.keys(localStorage)
-      .filter((key) => key.startsWith(WITNESS))
+      .filter((key) => key.startsWith(witnessOf(app().file)))
       .map((key) => localStorage.getItem(key) ?? ''),
   /** What is wrong with these cases of the storage contract. */
   async runCases(names: readonly string[]) {
