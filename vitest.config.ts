@@ -37,6 +37,7 @@ function workspaceProject(name: string, files: readonly string[]) {
 export default defineConfig({
   test: {
     projects: [
+      'packages/vitest.config.ts',
       'packages/*/vitest.config.ts',
       'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',

@@ -10,7 +10,7 @@ const SAID = /^seeds-that-find\.ts could say: (?<line>'(?<mutant>.+)': \d+,)/gm
 /** Plays the simulation, and writes down the seeds that find what the ones before no longer find. */
 const { stdout, status } = spawnSync(
   'npx',
-  ['vitest', 'run', '--project', 'core', join(FOLDER, 'simulation.test.ts')],
+  ['vitest', 'run', '--project', 'packages', join(FOLDER, 'simulation.test.ts')],
   { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 28, shell: process.platform === 'win32' },
 )
 let text = readFileSync(WRITTEN, 'utf8')

@@ -1,7 +1,8 @@
-/** Every skipped test that no written reason covers. */
-export function unexplainedSkips(tests, reasons) {
-  const isExplained = (name) => typeof reasons[name] === 'string' && reasons[name].trim() !== ''
-  return tests.filter((test) => test.status === 'skipped' && !isExplained(test.name))
+/** Every skipped test that no written reason covers: one of its own, or in the quick lane one of its file. */
+export function unexplainedSkips(tests, reasons, scale) {
+  const hasReason = (key) => typeof reasons[key] === 'string' && reasons[key].trim() !== ''
+  const isExplained = ({ name, file }) => hasReason(name) || (scale === 'quick' && hasReason(file))
+  return tests.filter((test) => test.status === 'skipped' && !isExplained(test))
 }
 
 /** The tests of a vitest JSON report as one flat list; a file that did not load is one failed test. */

@@ -83,8 +83,8 @@ function readOr(path, fallback) {
 }
 
 /** A skipped test without a written reason fails the run, as a gate of its own. */
-function skipGate(tests) {
-  const unexplained = unexplainedSkips(tests, JSON.parse(readOr(REASONS, '{}')))
+function skipGate(tests, scale) {
+  const unexplained = unexplainedSkips(tests, JSON.parse(readOr(REASONS, '{}')), scale)
   for (const test of unexplained) process.stdout.write(`skipped without a reason: ${test.file}: ${test.name}\n`)
   return { name: 'no skip without a reason', code: unexplained.length === 0 ? 0 : 1, seconds: '0.0' }
 }
@@ -92,7 +92,7 @@ function skipGate(tests) {
 function summarise(gates, scale) {
   const tests = testsOf(JSON.parse(readOr(VITEST, '{"testResults":[]}')), ROOT)
   const suites = suitesOf(readOr(SUITES, ''))
-  const all = [...gates, skipGate(tests)]
+  const all = [...gates, skipGate(tests, scale)]
   const rows = all.map((gate) => [gate.name, gate.code === 0 ? 'ok' : 'FAILED', gate.seconds])
   const parts = [`Summary (${scale})`, table([['gate', 'result', 'seconds'], ...rows])]
   if (tests.length > 0) parts.push(testTable(tests))

@@ -3,11 +3,12 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execPath } from 'node:process'
-import { expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { runChild } from './child'
 import { ROOT } from './root'
+import { itInFullLane } from './full-lane'
 
-it('turns the changesets into versions and changelogs', () => {
+itInFullLane('turns the changesets into versions and changelogs', () => {
   const copy = mkdtempSync(join(tmpdir(), 'durably-changesets-'))
   try {
     const members = ['packages', 'apps', 'examples'].flatMap((folder) =>

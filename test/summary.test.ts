@@ -27,9 +27,15 @@ describe('the summary of a run', () => {
   })
 
   it('finds a skipped test that has no written reason', () => {
-    expect(unexplainedSkips(tests, {})).toHaveLength(1)
-    expect(unexplainedSkips(tests, { 'a waits': ' ' })).toHaveLength(1)
-    expect(unexplainedSkips(tests, { 'a waits': 'needs a browser' })).toHaveLength(0)
+    expect(unexplainedSkips(tests, {}, 'quick')).toHaveLength(1)
+    expect(unexplainedSkips(tests, { 'a waits': ' ' }, 'quick')).toHaveLength(1)
+    expect(unexplainedSkips(tests, { 'a waits': 'needs a browser' }, 'full')).toHaveLength(0)
+  })
+
+  it('takes the reason of a file in the quick lane alone', () => {
+    const reasons = { 'packages/core/src/a.test.ts': 'takes minutes' }
+    expect(unexplainedSkips(tests, reasons, 'quick')).toHaveLength(0)
+    expect(unexplainedSkips(tests, reasons, 'full')).toHaveLength(1)
   })
 
   it('adds gates to tests in its last line', () => {

@@ -8,7 +8,7 @@ import { withProfile } from './profile'
 import { createTally } from './tally'
 import { createWitness } from './witness'
 
-const REPETITIONS = scaled({ quick: 2, full: 20 })
+const REPETITIONS = scaled({ quick: 1, full: 20 })
 
 test('a browser killed at any moment of an import finishes it when it is started again', { timeout: 600_000 }, () =>
   withProfile(async (profile) => {

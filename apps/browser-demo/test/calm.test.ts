@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { finishedRun, importRows, importSample, openTab, recordedSteps } from './demo-page'
 import { faultsOf, watchPage } from './page-watch'
 import { withDemo } from './with-demo'
+import { itInFullLane } from '../../../test/full-lane'
 
 const LONG = 10_000
 /** Its row is below the first that are shown. */
@@ -13,18 +14,21 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const detailOf = (page: Page, id: string) => page.getByRole('region', { name: `Run ${id}` })
 const resumed = (page: Page) => page.getByText(/Resumed: \d+ steps were skipped/)
 
-test('no row goes away, and list, detail and worker tell the same, in the tab that works and in one that looks on', () =>
-  withDemo(async ({ page, context }) => {
-    const { page: second } = await openTab(context, page.url())
-    for (const each of [page, second]) await watchPage(each)
-    const id = await importSample(page)
-    await second.evaluate((runId) => location.assign(`#run=${runId}`), id)
-    await finishedRun(page, id)
-    for (const each of [page, second]) {
-      await detailOf(each, id).getByRole('region', { name: 'Result' }).waitFor()
-      expect(await faultsOf(each)).toEqual([])
-    }
-  }))
+itInFullLane(
+  'no row goes away, and list, detail and worker tell the same, in the tab that works and in one that looks on',
+  () =>
+    withDemo(async ({ page, context }) => {
+      const { page: second } = await openTab(context, page.url())
+      for (const each of [page, second]) await watchPage(each)
+      const id = await importSample(page)
+      await second.evaluate((runId) => location.assign(`#run=${runId}`), id)
+      await finishedRun(page, id)
+      for (const each of [page, second]) {
+        await detailOf(each, id).getByRole('region', { name: 'Result' }).waitFor()
+        expect(await faultsOf(each)).toEqual([])
+      }
+    }),
+)
 
 test('what the page says of its worker is true from the first moment of each load', () =>
   withDemo(async ({ page }) => {
@@ -61,7 +65,7 @@ test('a run that was interrupted opens where it was, and says what was skipped o
     expect(isSeen).toBe(true)
   }))
 
-test('the focus stays near when what had it is gone', () =>
+itInFullLane('the focus stays near when what had it is gone', () =>
   withDemo(async ({ page, witness }) => {
     const focused = () =>
       page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id ?? '')
@@ -98,4 +102,5 @@ test('the focus stays near when what had it is gone', () =>
     await page.keyboard.press('Enter')
     await expect.poll(() => dismiss.count()).toBe(0)
     expect(await focused()).toBe('detail')
-  }))
+  }),
+)

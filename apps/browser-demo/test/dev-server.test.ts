@@ -1,10 +1,11 @@
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { finishedRun, importSample, openTab } from './demo-page'
 import { withBrowser } from './profile'
 import { checkSampleImport } from './sample'
 import { serveDemo } from './vite-process'
+import { itInFullLane } from '../../../test/full-lane'
 
-test('the dev server serves the same', async () => {
+itInFullLane('the dev server serves the same', async () => {
   const site = await serveDemo([])
   try {
     await withBrowser(async (context) => {

@@ -5,6 +5,7 @@ import { partOf } from './judge'
 import { tabTo } from './keyboard'
 import { checkSampleImport } from './sample'
 import { withDemo } from './with-demo'
+import { itInFullLane } from '../../../test/full-lane'
 
 const LONG = 10_000
 /** Where an import is met: what it has to do until then is recorded, and it goes no further. */
@@ -42,7 +43,7 @@ test('starts, opens, cancels, retries and deletes a run by keyboard alone', () =
     expect(await runIds(page)).toEqual([])
   }))
 
-test('a cancelled import goes on when it is retried, with the steps it has', () =>
+itInFullLane('a cancelled import goes on when it is retried, with the steps it has', () =>
   withDemo(async ({ page, witness }) => {
     const { seen } = witness
     const letGo = witness.hold({ page, part: MIDDLE })
@@ -65,7 +66,8 @@ test('a cancelled import goes on when it is retried, with the steps it has', () 
     await button(page, 'Yes, delete').click()
     await expect.poll(() => runIds(page)).toEqual([])
     await detailOf(page, id).waitFor({ state: 'detached' })
-  }))
+  }),
+)
 
 test('a worker killed without a farewell is back after the reload, and says what it skipped', () =>
   withDemo(async ({ page, witness }) => {
@@ -125,7 +127,7 @@ test('a chosen file is imported', () =>
     expect(run.output).toMatchObject({ rows: 2, accepted: 1, rejected: { date: 1 } })
   }))
 
-test('a second tab leaves the work to the first, and sees it', () =>
+itInFullLane('a second tab leaves the work to the first, and sees it', () =>
   withDemo(async ({ page, context }) => {
     await page.getByText('This tab runs the jobs').waitFor()
     const second = await openTab(context, page.url())
@@ -135,4 +137,5 @@ test('a second tab leaves the work to the first, and sees it', () =>
     for (const tab of [page, second.page]) await items(tab).filter({ hasText: 'completed' }).waitFor()
     expect(checkSampleImport(await finishedRun(second.page, id))).toEqual([])
     expect(second.complaints).toEqual([])
-  }))
+  }),
+)

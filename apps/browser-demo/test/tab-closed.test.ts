@@ -7,7 +7,7 @@ import { withBrowser } from './profile'
 import { createTally } from './tally'
 import { createWitness } from './witness'
 
-const REPETITIONS = scaled({ quick: 2, full: 20 })
+const REPETITIONS = scaled({ quick: 1, full: 20 })
 
 test('a tab closed at any moment of an import is followed by one that finishes it', { timeout: 400_000 }, () =>
   withBrowser(async (context) => {

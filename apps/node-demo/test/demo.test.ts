@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { itInFullLane } from '../../../test/full-lane'
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 
@@ -75,7 +76,7 @@ describe('the built demo', () => {
     for (const line of text.split('\n')) expect(line.length, line).toBeLessThan(80)
   })
 
-  test('keeps the database it was given, and the folder when asked', async () => {
+  itInFullLane('keeps the database it was given, and the folder when asked', async () => {
     const db = join(temporary, 'mine.db')
     const { code, text } = await demo(['--rows', '1000', '--db', db, '--keep'])
     expect(code).toBe(0)

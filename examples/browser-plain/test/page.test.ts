@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { paced, PATIENCE_MS } from '../../../test/pace'
 import { chromiumOptions } from '../../../test/chromium'
 import { startServer, type ExampleServer } from './server'
+import { itInFullLane } from '../../../test/full-lane'
 
 /** Long enough to meet a run in its middle, and what the form takes: steps of 50, and 5000 at most. */
 const STEP_MS = Math.min(5000, Math.ceil(paced(400) / 50) * 50)
@@ -90,19 +91,22 @@ describe('the page without a bundler', () => {
     expect(complaints).toEqual([])
   })
 
-  it('shows in every tab what one of them executes, and goes on in another when that one closes', async () => {
-    await ready(page)
-    const other = await newTab()
-    await ready(other)
-    await startRun(STEP_MS)
-    await other.locator('#runs .done').nth(2).waitFor()
-    await page.close()
-    await other.locator('#runs [data-status="completed"]').waitFor()
-    const visits = await other.locator('#runs .done').allTextContents()
-    expect(visits).toEqual([...visits].sort())
-    expect(new Set(visits)).toEqual(new Set(['1', '2']))
-    expect(complaints).toEqual([])
-  })
+  itInFullLane(
+    'shows in every tab what one of them executes, and goes on in another when that one closes',
+    async () => {
+      await ready(page)
+      const other = await newTab()
+      await ready(other)
+      await startRun(STEP_MS)
+      await other.locator('#runs .done').nth(2).waitFor()
+      await page.close()
+      await other.locator('#runs [data-status="completed"]').waitFor()
+      const visits = await other.locator('#runs .done').allTextContents()
+      expect(visits).toEqual([...visits].sort())
+      expect(new Set(visits)).toEqual(new Set(['1', '2']))
+      expect(complaints).toEqual([])
+    },
+  )
 
   it('shows why a run has failed', async () => {
     await page.addInitScript(() => {

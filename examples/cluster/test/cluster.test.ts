@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { createDatabase } from '../../../test/postgres'
+import { itInFullLane } from '../../../test/full-lane'
 
 const START = fileURLToPath(new URL('../src/start.js', import.meta.url))
 const NAMES = ['alice', 'bob', 'carol']
@@ -67,7 +68,7 @@ it('shows who leads, goes on when the leader is killed, and starts it anew', asy
   await example.quit()
 })
 
-it('goes on when the leader is paused, which is one of the others when it is continued', async () => {
+itInFullLane('goes on when the leader is paused, which is one of the others when it is continued', async () => {
   const example = await startExample()
   const leader = await leaderOf(example)
   example.press(`${choose(leader)}p`)
@@ -81,7 +82,7 @@ it('goes on when the leader is paused, which is one of the others when it is con
   await example.quit()
 })
 
-it('goes on when the leader is cut off, which is one of the others when it is mended', async () => {
+itInFullLane('goes on when the leader is cut off, which is one of the others when it is mended', async () => {
   const example = await startExample()
   const leader = await leaderOf(example)
   example.press(`${choose(leader)}c`)

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { reportSuite } from '../../../test/report'
 import { SCALE, scaled } from '../../../test/scale'
 import { createDurably, createMemoryStorage, type Durably, type Storage } from '../src/index'
-import { DATABASES } from './databases'
+import { BETTER_SQLITE3, POSTGRES } from './databases'
 import { newFile, openMigrated } from './instances'
 
 const CHILDREN = scaled({ quick: 500, full: 10_000 })
@@ -18,11 +18,9 @@ interface Place {
   open(): Promise<Storage>
 }
 
-const WANTED = ['betterSqlite3()', 'postgres()']
-
 const PLACES: readonly Place[] = [
   { name: 'memory', open: async () => createMemoryStorage() },
-  ...DATABASES.filter(({ name }) => WANTED.includes(name)).map(({ name, dialect }) => ({
+  ...[BETTER_SQLITE3, POSTGRES].map(({ name, dialect }) => ({
     name,
     open: async () => (await openMigrated(dialect(newFile()))).storage,
   })),

@@ -16,7 +16,7 @@ import {
 } from '../src/index'
 import type { TransactionStorage } from '../src/storage'
 import { paced } from '../../../test/pace'
-import { DATABASES, FILES, LIBSQL } from './databases'
+import { BETTER_SQLITE3, DATABASES, FILES, LIBSQL } from './databases'
 import { newFile, openMigrated } from './instances'
 
 type Trx = Transaction<DurablyDatabase>
@@ -534,8 +534,7 @@ describe('ctx.transaction', () => {
   })
 
   it('leaves everybody else their turn in a job with a long row of them', async () => {
-    const inProcess = DATABASES.find(({ name }) => name === 'betterSqlite3()')
-    const { perform } = await openShop(undefined, inProcess?.dialect)
+    const { perform } = await openShop(undefined, BETTER_SQLITE3.dialect)
     let made = 0
     let goesOn = true
     const { run } = await perform(async (ctx) => {

@@ -4,6 +4,8 @@ import { chromiumOptions } from '../../../../test/chromium'
 import { paced } from '../../../../test/pace'
 import type { Answer, OpenConfig } from './page-api'
 import { buildPage, ISOLATED, type PageServer, removePage, servePage } from './page-server'
+import { itInFullLane } from '../../../../test/full-lane'
+import { inLane } from '../../../../test/scale'
 
 const IN_TIME_MS = paced(15_000)
 const DATABASE = 'jobs.sqlite3'
@@ -141,29 +143,37 @@ describe('a page that cannot store', () => {
     expectRefusal(await migrate(page), 'noWorker')
   })
 
-  it.each([
+  const lacking = [
     ['the worker of its database', WORKER, 'noWorker'],
     ['SQLite', SQLITE, 'noWorker'],
     ['the worker of the file system', FILE_WORKER, 'notOpened'],
-  ] as const)('hears in time that its host lacks %s', async (_, file, reason) => {
-    await withoutFile(file, async (page) => {
-      expectRefusal(await migrate(page), reason)
-      expectRefusal(await migrate(page), reason)
-    })
-  })
+  ] as const
+  it.each(inLane(lacking, ([what]) => what !== 'SQLite'))(
+    'hears in time that its host lacks %s',
+    async (_, file, reason) => {
+      await withoutFile(file, async (page) => {
+        expectRefusal(await migrate(page), reason)
+        expectRefusal(await migrate(page), reason)
+      })
+    },
+  )
 
-  it.each([
+  const withoutStorage = [
     ['without the headers', () => visit({ url: urlOf(bare) })],
     ['without a file system', () => visit({ url: urlOf(isolated), before: withoutFileSystem })],
-  ])('works in memory when it asks for it, %s', async (_, open) => {
-    const page = await open()
-    const config = { databasePath: DATABASE, allowMemory: true }
-    expect(await migrate(page, config)).toMatchObject({ ok: true })
-    expect(await page.evaluate(() => window.api.run('hello'))).toMatchObject({ ok: true, value: 5 })
-    await page.reload()
-    expect(await migrate(page, config)).toMatchObject({ ok: true })
-    expect(await page.evaluate(() => window.api.runs())).toMatchObject({ ok: true, value: [] })
-  })
+  ] as const
+  it.each(inLane(withoutStorage, ([what]) => what === 'without the headers'))(
+    'works in memory when it asks for it, %s',
+    async (_, open) => {
+      const page = await open()
+      const config = { databasePath: DATABASE, allowMemory: true }
+      expect(await migrate(page, config)).toMatchObject({ ok: true })
+      expect(await page.evaluate(() => window.api.run('hello'))).toMatchObject({ ok: true, value: 5 })
+      await page.reload()
+      expect(await migrate(page, config)).toMatchObject({ ok: true })
+      expect(await page.evaluate(() => window.api.runs())).toMatchObject({ ok: true, value: [] })
+    },
+  )
 })
 
 describe('a page in which nobody hears of the branches of an interrupted run', () => {
@@ -179,7 +189,7 @@ describe('a page in which nobody hears of the branches of an interrupted run', (
     expect(await page.evaluate(() => window.rejections)).toContain('Not of the job.')
   })
 
-  it('keeps them from listeners that came after the first of them', async () => {
+  itInFullLane('keeps them from listeners that came after the first of them', async () => {
     const uncaught: string[] = []
     const page = await visit({ url: urlOf(bare) })
     await page.evaluate(() => window.api.interrupt())

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { chromiumOptions } from '../../../../test/chromium'
 import type { Answer } from './page-api'
 import { buildPage, ISOLATED, type PageServer, removePage, servePage } from './page-server'
+import { itInFullLane } from '../../../../test/full-lane'
 
 const CONFIG = { databasePath: 'jobs.sqlite3' }
 
@@ -46,17 +47,20 @@ async function clearSiteData(): Promise<void> {
   await cdp.send('Storage.clearDataForOrigin', { origin, storageTypes: 'all' })
 }
 
-it('a page whose data is cleared hears that its file is gone, and begins an empty one when it migrates', async () => {
-  expect(await trigger()).toMatchObject({ ok: true })
-  await clearSiteData()
-  const refusal = await trigger()
-  expect(refusal).toMatchObject({ ok: false, code: 'STORAGE_CANNOT_OPEN', isOurs: true })
-  expect(refusal.ok ? '' : refusal.message).toMatch(/is gone.*data of this site was cleared.*migrate\(\)/)
-  expect(codeOf(await trigger())).toBe('NOT_MIGRATED')
-  expect(await migrate()).toMatchObject({ ok: true })
-  expect(await page.evaluate(() => window.api.runs())).toMatchObject({ ok: true, value: [] })
-  expect(await run()).toMatchObject({ ok: true, value: 5 })
-})
+itInFullLane(
+  'a page whose data is cleared hears that its file is gone, and begins an empty one when it migrates',
+  async () => {
+    expect(await trigger()).toMatchObject({ ok: true })
+    await clearSiteData()
+    const refusal = await trigger()
+    expect(refusal).toMatchObject({ ok: false, code: 'STORAGE_CANNOT_OPEN', isOurs: true })
+    expect(refusal.ok ? '' : refusal.message).toMatch(/is gone.*data of this site was cleared.*migrate\(\)/)
+    expect(codeOf(await trigger())).toBe('NOT_MIGRATED')
+    expect(await migrate()).toMatchObject({ ok: true })
+    expect(await page.evaluate(() => window.api.runs())).toMatchObject({ ok: true, value: [] })
+    expect(await run()).toMatchObject({ ok: true, value: 5 })
+  },
+)
 
 it('a page that works while its data is cleared hears the same of its worker, and never of a held connection', async () => {
   expect(await run()).toMatchObject({ ok: true })

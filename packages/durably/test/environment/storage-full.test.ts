@@ -7,6 +7,7 @@ import { chromiumOptions } from '../../../../test/chromium'
 import { reportSuite } from '../../../../test/report'
 import type { Answer } from './page-api'
 import { buildPage, ISOLATED, type PageServer, removePage, servePage } from './page-server'
+import { itInFullLane } from '../../../../test/full-lane'
 
 const CONFIG = { databasePath: 'jobs.sqlite3' }
 /** More than twice what is kept for deleting. */
@@ -78,28 +79,31 @@ async function idsIn(page: Page): Promise<readonly string[]> {
   return answer.ok ? (answer.value as { id: string }[]).map(({ id }) => id).sort() : []
 }
 
-it('refuses a write that the storage has no room for, keeps the rest, and goes on when there is room', async () => {
-  const page = await openPage()
-  await setQuota(page, QUOTA)
-  const { kept, refusal } = await fill(page)
-  expect(refusal).toMatchObject({ ok: false, isOurs: true, code: 'STORAGE_FULL' })
-  expect(refusal.ok ? '' : refusal.message).toMatch(/full/i)
-  expect(refusal.ok ? '' : refusal.message).toMatch(/quota|space/i)
-  expect(kept.length).toBeGreaterThan(5)
-  expect(await idsIn(page)).toEqual([...kept].sort())
-  const first = await page.evaluate((id) => window.api.payloadOf(id), kept[0] ?? '')
-  expect(first).toMatchObject({ ok: true, value: { text: 'a'.repeat(LENGTH) } })
+itInFullLane(
+  'refuses a write that the storage has no room for, keeps the rest, and goes on when there is room',
+  async () => {
+    const page = await openPage()
+    await setQuota(page, QUOTA)
+    const { kept, refusal } = await fill(page)
+    expect(refusal).toMatchObject({ ok: false, isOurs: true, code: 'STORAGE_FULL' })
+    expect(refusal.ok ? '' : refusal.message).toMatch(/full/i)
+    expect(refusal.ok ? '' : refusal.message).toMatch(/quota|space/i)
+    expect(kept.length).toBeGreaterThan(5)
+    expect(await idsIn(page)).toEqual([...kept].sort())
+    const first = await page.evaluate((id) => window.api.payloadOf(id), kept[0] ?? '')
+    expect(first).toMatchObject({ ok: true, value: { text: 'a'.repeat(LENGTH) } })
 
-  await setQuota(page)
-  const next = await triggerOf(page, 'b')
-  expect(next).toMatchObject({ ok: true })
-  const all = [...kept, next.ok ? String(next.value) : ''].sort()
-  expect(await idsIn(page)).toEqual(all)
-  await page.reload()
-  expect(await migrate(page)).toMatchObject({ ok: true })
-  expect(await idsIn(page)).toEqual(all)
-  reportSuite({ suite: 'storage full in a browser', kept: kept.length })
-})
+    await setQuota(page)
+    const next = await triggerOf(page, 'b')
+    expect(next).toMatchObject({ ok: true })
+    const all = [...kept, next.ok ? String(next.value) : ''].sort()
+    expect(await idsIn(page)).toEqual(all)
+    await page.reload()
+    expect(await migrate(page)).toMatchObject({ ok: true })
+    expect(await idsIn(page)).toEqual(all)
+    reportSuite({ suite: 'storage full in a browser', kept: kept.length })
+  },
+)
 
 it('does not fail a run that meets a full storage, and goes on with it when there is room', async () => {
   const page = await openPage()
@@ -167,7 +171,7 @@ it('deletes runs when there is no room for anything else, more than once, and wh
   await untilReserved(page)
 })
 
-it('deletes all the same when the page is put to sleep in the middle of it', async () => {
+itInFullLane('deletes all the same when the page is put to sleep in the middle of it', async () => {
   const page = await openPage()
   const ended = await keepEnded(page, 4)
   await untilReserved(page)
@@ -198,7 +202,7 @@ it('deletes all the same when the page is put to sleep in the middle of it', asy
   await untilReserved(page)
 })
 
-it('says what helps when even the room for deleting is gone', async () => {
+itInFullLane('says what helps when even the room for deleting is gone', async () => {
   const page = await openPage()
   const [ended] = await keepEnded(page, 1)
   await setQuota(page, 1_000)
@@ -212,7 +216,7 @@ it('says what helps when even the room for deleting is gone', async () => {
   await untilReserved(page)
 })
 
-it('opens no database where there is no room for one, and opens it later', async () => {
+itInFullLane('opens no database where there is no room for one, and opens it later', async () => {
   const page = await visit()
   await setQuota(page, 1_000)
   expect(await migrate(page)).toMatchObject({ ok: false, isOurs: true, code: 'STORAGE_FULL' })

@@ -9,6 +9,7 @@ import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { describeWithFirefox, launchFirefox, type FirefoxProcess } from './firefox-process'
 import type { FirefoxTab } from './marionette'
+import { itInFullLane } from '../../../../test/full-lane'
 
 const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'require-corp' }
 
@@ -128,7 +129,7 @@ describeWithFirefox('durably in Firefox', () => {
     expect(await runsIn(tab)).toMatchObject([{ status: 'running', crashCount: 0 }])
   })
 
-  it('runs everything once in one of two tabs, and goes on in the other when that one closes', async () => {
+  itInFullLane('runs everything once in one of two tabs, and goes on in the other when that one closes', async () => {
     const file = 'tabs.sqlite3'
     const leader = await newTab(file)
     const follower = await newTab(file)
@@ -152,7 +153,7 @@ describeWithFirefox('durably in Firefox', () => {
     expect(await follower.evaluate(() => window.inFirefox.worker())).toBe('running')
   })
 
-  it('goes on after the last recorded step when the browser was killed', async () => {
+  itInFullLane('goes on after the last recorded step when the browser was killed', async () => {
     const file = 'killed.sqlite3'
     const before = await newTab(file)
     const id = await before.evaluate(() => window.inFirefox.trigger({ steps: 20, ms: 100 }))

@@ -34,6 +34,7 @@ function codeOf(version: string, more = ''): string {
 import { createDurably } from '@coji/durably'
 import { withTabLeader } from '@coji/durably/plugins'
 import { sqlocal } from '@coji/durably/sqlocal'
+import { itInFullLane } from '../../../../test/full-lane'
 
 const told = []
 const begun = window.app?.begun ?? []
@@ -139,7 +140,7 @@ it('after each edit the new code runs, of the old one no worker is left, and the
   }
 })
 
-it('a run in the middle goes on with the new code after its last step', async () => {
+itInFullLane('a run in the middle goes on with the new code after its last step', async () => {
   await visit(codeOf('one'))
   const { id } = await page.evaluate(() => window.app.trigger())
   await page.waitForFunction(() => window.app.begun.length === 2)
@@ -150,7 +151,7 @@ it('a run in the middle goes on with the new code after its last step', async ()
   expect(await page.evaluate(() => window.app.begun)).toEqual(['one first', 'one second', 'two second'])
 })
 
-it('nothing is said to code that closes its instance', async () => {
+itInFullLane('nothing is said to code that closes its instance', async () => {
   const dispose = 'import.meta.hot.dispose(() => durably.close())'
   await visit(codeOf('one', dispose))
   await edit(codeOf('two', dispose), 'two')

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { reportSuite } from '../../../../test/report'
-import { scaled } from '../../../../test/scale'
+import { inLane, scaled } from '../../../../test/scale'
 import { betterSqlite3 } from '../../src/better-sqlite3'
 import { libsql } from '../../src/libsql'
 import { postgres } from '../../src/postgres'
@@ -18,7 +18,7 @@ const KILL_EVERY = scaled({ quick: 15, full: 30 })
 
 const start = usePrograms('queue-worker')
 
-const PLACES = [
+const ALL_PLACES = [
   { driver: 'libsql', place: () => newFile(), dialect: (place: string) => libsql(`file:${place}`) },
   { driver: 'better-sqlite3', place: () => newFile(), dialect: (place: string) => betterSqlite3(place) },
   {
@@ -27,6 +27,8 @@ const PLACES = [
     dialect: (place: string) => postgres({ connectionString: place }),
   },
 ] as const satisfies readonly { driver: QueueDriver; place(): string; dialect(place: string): unknown }[]
+
+const PLACES = inLane(ALL_PLACES, ({ driver }) => driver !== 'libsql')
 
 /** Keeps so many workers alive, and kills the one that begins every so many-th handler, right there. */
 function keepCrew(config: QueueWorkerConfig, mayKill: () => boolean) {

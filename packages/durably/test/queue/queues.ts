@@ -7,7 +7,8 @@ import {
   type TaskQueue,
   type TaskQueueOptions,
 } from '../../src/queue'
-import { DATABASES } from '../databases'
+import { inLane } from '../../../../test/scale'
+import { BETTER_SQLITE3, LIBSQL, POSTGRES } from '../databases'
 import { newFile, openOn } from '../instances'
 
 export interface QueuePlace {
@@ -16,12 +17,10 @@ export interface QueuePlace {
   open(): Promise<Storage>
 }
 
-const WANTED = ['libsql()', 'betterSqlite3()', 'postgres()']
-
 /** Everything at the public API of the queue holds on each of these. */
 export const PLACES: readonly QueuePlace[] = [
   { name: 'memory', open: async () => createMemoryStorage() },
-  ...DATABASES.filter(({ name }) => WANTED.includes(name)).map(({ name, dialect }) => ({
+  ...inLane([LIBSQL, BETTER_SQLITE3, POSTGRES], (one) => one !== LIBSQL).map(({ name, dialect }) => ({
     name,
     async open() {
       const durably = openOn(dialect(newFile()))

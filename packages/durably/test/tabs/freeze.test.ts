@@ -2,10 +2,11 @@ import type { Page } from 'playwright'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { LONG_PATIENCE_MS, paced } from '../../../../test/pace'
 import { reportSuite } from '../../../../test/report'
-import { scaled } from '../../../../test/scale'
+import { inLane, scaled } from '../../../../test/scale'
 import { audit, countEnded, inTab, untilInTab } from './audit'
 import type { Tab } from './page/main'
 import { openBrowser, type Browser } from './tabs'
+import { itInFullLane } from '../../../../test/full-lane'
 
 const ROUNDS = scaled({ quick: 1, full: 10 })
 /** Enough for a tab to be at it for seconds. */
@@ -68,10 +69,11 @@ const crashesOf = (page: Page) =>
   inTab(page, async ({ durably }) => (await durably.getRuns()).map(({ crashCount }) => crashCount))
 
 describe('a busy leader that is frozen', () => {
-  it.each([
+  const loads = [
     ['steps', manySteps],
     ['transactions', manyTransactions],
-  ] as const)(
+  ] as const
+  it.each(inLane(loads, ([what]) => what === 'steps'))(
     'lets go of file and work at once, and no run suffers: %s',
     { timeout: LONG_PATIENCE_MS },
     async (what, load) => {
@@ -113,7 +115,7 @@ describe('a busy leader that is frozen', () => {
     },
   )
 
-  it('and thaws before anybody took its place goes on as the leader', async () => {
+  itInFullLane('and thaws before anybody took its place goes on as the leader', async () => {
     const page = await browser.open({ file: 'alone.sqlite3' })
     await manySteps(page)
     await untilInTab(page, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))

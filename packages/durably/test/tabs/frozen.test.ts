@@ -4,6 +4,7 @@ import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { paced } from '../../../../test/pace'
 import { audit, countEnded, inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
+import { itInFullLane } from '../../../../test/full-lane'
 
 /** Many heartbeats long: a tab that is awake keeps its lease on a machine that is busy with other things. */
 const LEASE_MS = paced(8000)
@@ -69,7 +70,7 @@ describe('a leader', () => {
     expect(await inTab(one, (tab) => tab.jobs.work.triggerAndWait({ steps: 1, ms: 0 }))).toMatchObject({ output: 1 })
   })
 
-  it('that is hidden beats on, slower, and stays the leader', async () => {
+  itInFullLane('that is hidden beats on, slower, and stays the leader', async () => {
     const settings = { file: 'hidden.sqlite3', leaseMs: LEASE_MS, heartbeatMs: 500 }
     const one = await browser.openLeader(settings)
     await browser.cover(one)
@@ -138,7 +139,7 @@ async function untilRenewed(page: Page, ids: readonly string[], before?: readonl
 }
 
 describe('a tab that was frozen and whose runs nobody took', () => {
-  it('goes on with the same executions, after two heartbeats as after more than its lease', async () => {
+  itInFullLane('goes on with the same executions, after two heartbeats as after more than its lease', async () => {
     // A page that is awake has to renew within its lease, on whatever machine: only what has to run out is short.
     const leaseMs = LEASE_MS * 2
     const openOne = async (settings: { readonly file: string; readonly leaseMs?: number }) => {
@@ -190,7 +191,7 @@ describe('a tab that was frozen and whose runs nobody took', () => {
 })
 
 describe('a tab that stops without a word and holds the file', () => {
-  it('makes writes of others reject with STORAGE_HELD, and no run fails', async () => {
+  itInFullLane('makes writes of others reject with STORAGE_HELD, and no run fails', async () => {
     const settings = { file: 'held.sqlite3', plugin: false, concurrency: 1, deaf: true }
     const one = await browser.open(settings)
     const two = await browser.open(settings)

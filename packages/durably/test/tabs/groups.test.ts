@@ -4,6 +4,7 @@ import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { audit, countEnded, inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
+import { itInFullLane } from '../../../../test/full-lane'
 
 let browser: Browser
 
@@ -27,7 +28,7 @@ async function triggerMany(page: Page, runs: number): Promise<void> {
 const nameOf = (page: Page) => inTab(page, (tab) => tab.name)
 
 describe('tabs on one file', () => {
-  it('are one group whatever their names: each body runs once', async () => {
+  itInFullLane('are one group whatever their names: each body runs once', async () => {
     const runs = scaled({ quick: 20, full: 200 })
     const file = 'names.sqlite3'
     // Short beats: with each of them a leader takes back what it finds with others.
@@ -69,7 +70,7 @@ describe('two versions of an application', () => {
     expect(found.recordedBy[await nameOf(newer)]).toBe(20)
   })
 
-  it('do not wait for the long step of an old one: it is given back, and goes on in the new', async () => {
+  itInFullLane('do not wait for the long step of an old one: it is given back, and goes on in the new', async () => {
     const file = 'handover.sqlite3'
     const old = await browser.openLeader({ file, version: '1' })
     const id = await inTab(old, async ({ jobs }) => (await jobs.linger.trigger({ once: false })).id)

@@ -2,6 +2,8 @@ import type { Page } from 'playwright'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { audit, inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
+import { itInFullLane } from '../../../../test/full-lane'
+import { inLane } from '../../../../test/scale'
 
 let browser: Browser
 
@@ -78,26 +80,30 @@ describe('a tab that hands over to one that knows another job', () => {
     expect((await audit(two)).recordedBy).toEqual({ [await nameOf(one)]: 3, [await nameOf(two)]: 3 })
   })
 
-  it.each([
+  const ends = [
     ['closed', (page: Page) => page.close(), 0],
     ['crashed', (page: Page) => browser.crash(page), 1],
     ['frozen', (page: Page) => browser.freeze(page), 0],
-  ] as const)('is followed in what it has in hand when it is %s', async (what, end, crashCount) => {
-    const { one, two, id } = await openHandedOver(`${what}-with-runs.sqlite3`, false)
-    await beatsHeardIn(one)
-    expect(await bodiesOf(two, 'long')).toBe(1)
-    await end(one)
-    await expect.poll(() => bodiesOf(two, 'long')).toBe(2)
-    expect(await inTab(two, ({ durably }, run) => durably.getRun(run), id)).toMatchObject({ crashCount })
-    await inTab(two, (tab) => tab.lingering.end())
-    await expect.poll(() => statusOf(two, id)).toBe('completed')
-    if (what !== 'frozen') return
-    await browser.thaw(one)
-    await untilInTab(one, (tab) => tab.durably.health().worker === 'stopped')
-    expect((await audit(one)).recordedBy[await nameOf(one)]).toBeUndefined()
-  })
+  ] as const
+  it.each(inLane(ends, ([what]) => what === 'closed'))(
+    'is followed in what it has in hand when it is %s',
+    async (what, end, crashCount) => {
+      const { one, two, id } = await openHandedOver(`${what}-with-runs.sqlite3`, false)
+      await beatsHeardIn(one)
+      expect(await bodiesOf(two, 'long')).toBe(1)
+      await end(one)
+      await expect.poll(() => bodiesOf(two, 'long')).toBe(2)
+      expect(await inTab(two, ({ durably }, run) => durably.getRun(run), id)).toMatchObject({ crashCount })
+      await inTab(two, (tab) => tab.lingering.end())
+      await expect.poll(() => statusOf(two, id)).toBe('completed')
+      if (what !== 'frozen') return
+      await browser.thaw(one)
+      await untilInTab(one, (tab) => tab.durably.health().worker === 'stopped')
+      expect((await audit(one)).recordedBy[await nameOf(one)]).toBeUndefined()
+    },
+  )
 
-  it('goes on with it after a sleep in which nobody looked', async () => {
+  itInFullLane('goes on with it after a sleep in which nobody looked', async () => {
     const { one, two, id } = await openHandedOver('slept.sqlite3')
     await two.close()
     await untilInTab(one, (tab) => tab.isLeader())
@@ -111,7 +117,7 @@ describe('a tab that hands over to one that knows another job', () => {
     expect(await bodiesOf(one, 'long')).toBe(1)
   })
 
-  it('gives it back when a newer version leads', async () => {
+  itInFullLane('gives it back when a newer version leads', async () => {
     const { two, id } = await openHandedOver('replaced-with-runs.sqlite3', false)
     const newer = await browser.open({ file: 'replaced-with-runs.sqlite3', heartbeatMs, version: '1' })
     await expect.poll(() => bodiesOf(two, 'long')).toBe(2)

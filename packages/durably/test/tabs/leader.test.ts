@@ -4,6 +4,7 @@ import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { audit, countEnded, inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
+import { itInFullLane } from '../../../../test/full-lane'
 
 /** So long that whatever happens sooner happens because a tab was told. */
 const NEVER_MS = 3_600_000
@@ -61,7 +62,7 @@ describe('two tabs with a leader', () => {
     reportSuite({ suite: 'two tabs, one leader', runs, bodies: found.bodies })
   })
 
-  it('tell each other at once: nobody waits for a poll', async () => {
+  itInFullLane('tell each other at once: nobody waits for a poll', async () => {
     const settings = { file: 'prompt.sqlite3', pollingMs: NEVER_MS, heartbeatMs: NEVER_MS / 2 }
     const leader = await browser.openLeader(settings)
     const follower = await browser.open(settings)
@@ -96,7 +97,7 @@ describe('two tabs with a leader', () => {
     reportSuite({ suite: 'a leader tab that closes', runs, takeoverMs })
   })
 
-  it('take turns by stop(), start() and close()', async () => {
+  itInFullLane('take turns by stop(), start() and close()', async () => {
     const settings = { file: 'turns.sqlite3', pollingMs: NEVER_MS }
     const one = await browser.openLeader(settings)
     const two = await browser.open(settings)
@@ -113,7 +114,7 @@ describe('two tabs with a leader', () => {
     ])
   })
 
-  it('pass on what can be passed on of an event, and no event twice', async () => {
+  itInFullLane('pass on what can be passed on of an event, and no event twice', async () => {
     const pages = []
     for (let n = 0; n < 3; n++) pages.push(await browser.open({ file: 'events.sqlite3' }))
     const [first, ...others] = pages as [Page, ...Page[]]

@@ -4,6 +4,7 @@ import { reportSuite } from '../../../../test/report'
 import { scaled } from '../../../../test/scale'
 import { inTab, untilInTab } from './audit'
 import { openBrowser, type Browser } from './tabs'
+import { itInFullLane } from '../../../../test/full-lane'
 
 /** More than any number of crashes that a run may have. */
 const NAVIGATIONS = scaled({ quick: 5, full: 30 })
@@ -81,27 +82,32 @@ describe('a page that somebody navigates away from', () => {
     await untilInTab(one, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
   })
 
-  it('goes on where it was when it comes back with nobody else there, with what it was opening too', async () => {
-    const page = await browser.open({ file: 'back.sqlite3' })
-    const url = page.url()
-    const id = await startLong(page)
-    await untilBegun(page, 1)
-    await leaveAndComeBack(page)
-    await untilInTab(page, (tab) => tab.isLeader() && tab.durably.health().active.length === 1)
-    expect(await lookAt(page, id)).toEqual(UNHARMED)
-    await untilBegun(page, 1)
-
-    // As early as can be: in the middle of whatever it takes to open the file.
-    for (const file of ['soon-1.sqlite3', 'soon-2.sqlite3', 'soon-3.sqlite3']) {
-      const opening = page.waitForEvent('worker')
-      await page.goto(url.replace('back.sqlite3', file), { waitUntil: 'commit' })
-      await opening
+  itInFullLane(
+    'goes on where it was when it comes back with nobody else there, with what it was opening too',
+    async () => {
+      const page = await browser.open({ file: 'back.sqlite3' })
+      const url = page.url()
+      const id = await startLong(page)
+      await untilBegun(page, 1)
       await leaveAndComeBack(page)
-      expect(await inTab(page, (tab) => tab.jobs.work.triggerAndWait({ steps: 1, ms: 0 }))).toMatchObject({ output: 1 })
-    }
-  })
+      await untilInTab(page, (tab) => tab.isLeader() && tab.durably.health().active.length === 1)
+      expect(await lookAt(page, id)).toEqual(UNHARMED)
+      await untilBegun(page, 1)
 
-  it('counts as a crash when it crashes after it was frozen for a while', async () => {
+      // As early as can be: in the middle of whatever it takes to open the file.
+      for (const file of ['soon-1.sqlite3', 'soon-2.sqlite3', 'soon-3.sqlite3']) {
+        const opening = page.waitForEvent('worker')
+        await page.goto(url.replace('back.sqlite3', file), { waitUntil: 'commit' })
+        await opening
+        await leaveAndComeBack(page)
+        expect(await inTab(page, (tab) => tab.jobs.work.triggerAndWait({ steps: 1, ms: 0 }))).toMatchObject({
+          output: 1,
+        })
+      }
+    },
+  )
+
+  itInFullLane('counts as a crash when it crashes after it was frozen for a while', async () => {
     const one = await browser.openLeader({ file: 'frozen-crash.sqlite3' })
     const id = await startLong(one)
     await untilBegun(one, 1)
@@ -129,7 +135,7 @@ describe('a page that somebody navigates away from', () => {
 })
 
 describe('explain()', () => {
-  it('says that another tab leads, and how long one waits for it', async () => {
+  itInFullLane('says that another tab leads, and how long one waits for it', async () => {
     const settings = { file: 'explain.sqlite3', concurrency: 1 }
     const one = await browser.openLeader(settings)
     const two = await browser.open(settings)

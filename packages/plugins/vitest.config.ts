@@ -1,3 +1,0 @@
-import { sharingProject } from '../../vitest.preset.ts'
-
-export default sharingProject('plugins')
