@@ -1,3 +1,4 @@
+import { SUSPECT_FROM } from '@coji/durably-core/storage'
 import { describe, expect, it } from 'vitest'
 import { endAll, type Fleet, fleet, type Member } from './fleet'
 
@@ -9,6 +10,23 @@ async function started(members: readonly Member[], { clock }: Fleet): Promise<vo
 async function statuses({ storage }: Fleet): Promise<readonly string[]> {
   const runs = await storage.getRuns({ jobNames: ['placed'] })
   return runs.map(({ status }) => status).reverse()
+}
+
+/** Each sign of life of the worker, one in five seconds, brings it at most three. */
+const MOST_REFUSALS = 18
+
+/** All runs that wait lose their workers, again and again. */
+async function makeSuspects({ storage, clock }: Fleet): Promise<void> {
+  for (let loss = 1; loss <= SUSPECT_FROM; loss++) {
+    const own = { workerId: 'lost', claimToken: `loss ${loss}`, jobs: ['placed'], limit: 100, leaseMs: 1000 }
+    await storage.claim({ ...own, holdsSuspect: false, events: [] })
+    await storage.recover({
+      ...{ deadWorkerId: 'lost', held: [], maxCrashes: 100, jitter: 0.5, limit: 100 },
+      crashLimit: { error: 'lost', detail: { name: 'Lost' } },
+      events: { pending: [], cancelled: [], failed: [] },
+    })
+    await clock.advance(60_000)
+  }
 }
 
 const begunBy = (members: readonly Member[]) => members.map(({ begun }) => begun.length)
@@ -69,6 +87,36 @@ describe('a placed run', () => {
     await all.clock.advance(60_000)
     await endAll(all.clock, [worker])
     expect(worker.begun).toEqual([0, 1, 2])
+    await worker.durably.stop()
+  })
+
+  it.each([{ concurrency: 1 }, { rateLimit: { max: 1, per: 3_600_000 } }])(
+    'that has to wait for a limit of its worker, %o, does not hold up those of other jobs',
+    async (job) => {
+      const all = fleet()
+      const worker = all.join('a', { concurrency: 3, job })
+      for (let n = 0; n < 8; n++) await worker.durably.trigger('placed', n)
+      for (const name of ['first', 'second']) await worker.durably.trigger('other', name)
+      await started([worker], all)
+      await all.clock.advance(30_000)
+      expect(worker.begun).toEqual([0, 'first', 'second'])
+      expect(worker.told.filter(({ type }) => type === 'run:orphan').length).toBeLessThan(MOST_REFUSALS)
+      await endAll(all.clock, [worker])
+      await worker.durably.stop()
+    },
+  )
+
+  it('is not held up by suspects that its worker does not take beside another one', async () => {
+    const all = fleet()
+    const worker = all.join('a')
+    for (const payload of ['suspect', 'another']) await worker.durably.trigger('placed', payload, { priority: 1 })
+    await makeSuspects(all)
+    await worker.durably.trigger('placed', 'other')
+    await started([worker], all)
+    await all.clock.advance(5000)
+    expect(worker.begun).toEqual(['suspect', 'other'])
+    await endAll(all.clock, [worker])
+    expect(worker.begun).toEqual(['suspect', 'other', 'another'])
     await worker.durably.stop()
   })
 

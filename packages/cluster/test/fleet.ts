@@ -55,6 +55,7 @@ function join({ clock, storage }: Pick<Fleet, 'clock' | 'storage'>, workerId: st
   const input = schemaOf<unknown>()
   durably.register({
     placed: defineJob({ name: 'placed', input, placement: 'leader', ...job }, (_ctx, payload) => body(payload)),
+    other: defineJob({ name: 'other', input, placement: 'leader' }, (_ctx, payload) => body(payload)),
     plain: defineJob({ name: 'plain', input }, (_ctx, payload) => body(payload)),
   })
   const told: Member['told'] = []
