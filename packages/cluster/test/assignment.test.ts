@@ -29,6 +29,15 @@ async function makeSuspects({ storage, clock }: Fleet): Promise<void> {
   }
 }
 
+/** To a worker that tells of itself once, and does nothing more. */
+async function assignToGhost({ storage, clock }: Fleet, { durably }: Member): Promise<string> {
+  const ghost = { workerId: 'ghost', presence: 'active', capacity: 9, labels: {}, codeVersion: null } as const
+  await storage.cluster.placement.beat({ ...ghost, placedJobs: ['placed'], ttlMs: 5000 })
+  const { id } = await durably.trigger('placed', 1)
+  await clock.advance(1000)
+  return id
+}
+
 const begunBy = (members: readonly Member[]) => members.map(({ begun }) => begun.length)
 
 describe('a placed run', () => {
@@ -225,19 +234,30 @@ describe('an assignment that is not started', () => {
   it('is taken back from a worker that is gone', async () => {
     const all = fleet()
     const leader = all.join('leader', { concurrency: 1 })
-    // It tells of itself once, and does nothing more.
-    const { placement } = all.storage.cluster
-    await placement.beat({
-      ...{ workerId: 'ghost', presence: 'active', capacity: 9, placedJobs: ['placed'], labels: {}, codeVersion: null },
-      ttlMs: 5000,
-    })
     await started([leader], all)
-    const { id } = await leader.durably.trigger('placed', 1)
-    await all.clock.advance(1000)
+    const id = await assignToGhost(all, leader)
     expect(await all.storage.getRun(id)).toMatchObject({ status: 'assigned', assignedWorkerId: 'ghost' })
     expect(await leader.durably.explain(id)).toContain('was assigned to worker ghost')
     await all.clock.advance(15_000)
     expect(await all.storage.getRun(id)).toMatchObject({ status: 'running', assignments: 2, ownerId: 'leader' })
+    await endAll(all.clock, [leader])
+    await leader.durably.stop()
+  })
+})
+
+describe('reassignAfterSeconds', () => {
+  it('is heard of by the leader while it runs', async () => {
+    const all = fleet()
+    const leader = all.join('leader', { concurrency: 1 })
+    await started([leader], all)
+    await leader.durably.settings.set({ reassignAfterSeconds: 3600 })
+    await all.clock.advance(10_000)
+    const id = await assignToGhost(all, leader)
+    await all.clock.advance(120_000)
+    expect(await all.storage.getRun(id)).toMatchObject({ status: 'assigned' })
+    await leader.durably.settings.set({ reassignAfterSeconds: null })
+    await all.clock.advance(15_000)
+    expect(await all.storage.getRun(id)).toMatchObject({ status: 'running', assignments: 2 })
     await endAll(all.clock, [leader])
     await leader.durably.stop()
   })
@@ -275,6 +295,23 @@ describe('without a leader', () => {
     expect(worker.begun.length).toBe(2)
     await endAll(all.clock, [worker])
     expect(await statuses(all)).toEqual(Array(assigned.length + 1).fill('completed'))
+    await worker.durably.stop()
+  })
+
+  it('what was assigned is freed after the time that is set, also when that is changed meanwhile', async () => {
+    const all = fleet()
+    const [leader, worker] = [all.join('leader', { concurrency: 1 }), all.join('a', { leads: false })]
+    await started([leader], all)
+    await worker.durably.settings.set({ reassignAfterSeconds: 3600 })
+    await assignToGhost(all, leader)
+    await leader.durably.stop()
+    await started([worker], all)
+    await all.clock.advance(120_000)
+    expect(await statuses(all)).toEqual(['assigned'])
+    await worker.durably.settings.set({ reassignAfterSeconds: 60 })
+    await all.clock.advance(10_000)
+    expect(await statuses(all)).toEqual(['running'])
+    await endAll(all.clock, [worker])
     await worker.durably.stop()
   })
 
