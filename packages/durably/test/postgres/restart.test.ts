@@ -1,4 +1,4 @@
-import { type ClusterStorage, type Lead, LEADER } from '@coji/durably-core/storage'
+import { type ClusterStorage, type Lead, LEADER, type WorkerBeat } from '@coji/durably-core/storage'
 import type { Durably } from '@coji/durably-core'
 import { setTimeout as pass } from 'node:timers/promises'
 import { sql } from 'kysely'
@@ -27,10 +27,10 @@ const RUNS_A_ROUND = 60
 const MOST_ATTEMPTS_A_SECOND = 20
 
 /** A worker that the leader may forget at once, and nobody else. */
-const GONE = {
-  ...{ workerId: 'gone', presence: 'detached', capacity: 1, placedJobs: [], labels: {}, codeVersion: null },
+const GONE: WorkerBeat = {
+  ...{ workerId: 'gone', presence: 'detached' as const, capacity: 1, placedJobs: [], labels: {}, codeVersion: null },
   ttlMs: 1,
-} as const
+}
 
 function clusterOf({ storage: { cluster } }: Durably): ClusterStorage {
   if (cluster === undefined) throw new Error('This storage can do it.')
