@@ -72,8 +72,8 @@ async function expectPastIsRefused(storage: KyselyStorage, held: readonly RunRec
 
 /** Of a run that waits in the backup, whoever it is that claims it. */
 async function claimLater(storage: KyselyStorage, claimToken: string): Promise<RunRecord> {
-  const by = { workerId: claimToken, claimToken, jobs: [LATER], limit: 1, leaseMs: 60_000, holdsSuspect: false, events: [] }
-  const [run] = await storage.claim(by)
+  const by = { workerId: claimToken, claimToken, leaseMs: 60_000, holdsSuspect: false }
+  const [run] = await storage.claim({ ...by, jobs: [LATER], limit: 1, events: [] })
   if (run === undefined) throw new Error('It should wait.')
   return run
 }

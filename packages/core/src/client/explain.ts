@@ -35,10 +35,7 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
 const LATE_BEATS = 3
 
 /** Told, not stored: only who is in touch with the database could write it, and that one knows better. */
-export function continuationStateOf(
-  engine: Engine,
-  run: RunRecord,
-): ContinuationState {
+export function continuationStateOf(engine: Engine, run: RunRecord): ContinuationState {
   const { heartbeatAt, leaseUntil } = run
   if (run.status !== 'running' || !mayContinue(engine, run)) return 'NONE'
   const { environment, options } = engine
