@@ -45,7 +45,7 @@ async function measureStorage({ storage }) {
   await fill(storage)
   const { placement } = storage.cluster
   const lead = await storage.cluster.lead({ name: 'leader', workerId: 'l', ttlMs: HOUR_MS })
-  const query = { jobs: ['job'], from: [], tenants: TENANTS, limitEach: AT_ONCE / TENANTS }
+  const query = { jobs: ['job'], suspectsOf: ['job'], from: [], tenants: TENANTS, limitEach: AT_ONCE / TENANTS }
   const assignments = await rateOf(async () => {
     const { runs } = await placement.waiting(query)
     const made = await placement.assign(

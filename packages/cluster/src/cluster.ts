@@ -16,6 +16,7 @@ import {
 } from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
 import { Duty } from './duty'
+import { Hinted } from './hinted'
 import { LiveSettings } from './live-settings'
 import { Leader, leaderOf, type LeaderStatus, setLeader } from './leader'
 import { Placer } from './place'
@@ -84,11 +85,12 @@ export function createCluster(durably: Durably, options: ClusterOptions = {}): C
   const begin = (term: StartedTerm) => {
     if (isClosed) return
     const unwatch = durably.storage.watch?.subscribe(({ kind }) => {
-      if (kind === 'runs' && leader.status().isLeader && duties.mayPlace()) duties.placing.wake()
+      if (kind === 'runs' && leader.status().isLeader && duties.mayPlace()) duties.hinted.hint()
     })
     endings = [
       ...(leads ? [leader.start(), duties.placing.start(), duties.reassigning.start()] : []),
       () => unwatch?.(),
+      () => duties.hinted.stop(),
       presence.start(term),
     ]
   }
@@ -133,6 +135,9 @@ interface DutiesParams {
   readonly settings: LiveSettings
 }
 
+/** At most so many, where hints lead to nothing. */
+const LOOKS_BETWEEN_POLLS = 4
+
 /** What the leader does for the runs of all. */
 function leadersDuties({ durably, cluster, everyMs, settings }: DutiesParams) {
   const { placement } = cluster
@@ -145,9 +150,15 @@ function leadersDuties({ durably, cluster, everyMs, settings }: DutiesParams) {
     async work(lead) {
       const { assigned, isLost } = await placer.place(lead)
       done.assigned += assigned
+      hinted.noteLook(assigned === 0)
       if (isLost) placing.forgetLead()
       return null
     },
+  })
+  const hinted = new Hinted({
+    clock: durably.drafts.environment.clock,
+    restMs: everyMs / LOOKS_BETWEEN_POLLS,
+    look: () => placing.wake(),
   })
   const reassigning: Duty = new Duty({
     ...{ ...own, name: 'reassignment' },
@@ -159,7 +170,7 @@ function leadersDuties({ durably, cluster, everyMs, settings }: DutiesParams) {
       return upkeep.turn(lead)
     },
   })
-  return { placing, reassigning, done, mayPlace: () => placer.mayPlace }
+  return { placing, reassigning, hinted, done, mayPlace: () => placer.mayPlace }
 }
 
 const CLUSTER_OPTIONS: OptionNames<ClusterOptions> = {

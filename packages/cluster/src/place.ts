@@ -1,5 +1,5 @@
 import type { Durably } from '@coji/durably-core'
-import type { Lead, PlacementStorage, TenantPlace } from '@coji/durably-core/storage'
+import type { Lead, PlacementStorage, TenantPlace, WorkerRecord } from '@coji/durably-core/storage'
 import { choosePlaces, type Place, Turns, withRoom } from './placement'
 import { Refusals } from './refusals'
 
@@ -14,6 +14,12 @@ export interface PlaceResult {
   readonly assigned: number
   /** None of those that were to be: somebody else leads. */
   readonly isLost: boolean
+}
+
+interface Look {
+  readonly places: readonly Place[]
+  readonly workers: readonly WorkerRecord[]
+  readonly hasMore: boolean
 }
 
 /** Tenants that are looked at together, and runs that are assigned together. */
@@ -37,9 +43,9 @@ export class Placer {
   async place(lead: Lead): Promise<PlaceResult> {
     let assigned = 0
     for (;;) {
-      const { places, hasMore } = await this.#look()
+      const { places, workers, hasMore } = await this.#look()
       if (places.length > 0) {
-        const made = await this.#assign(lead, places)
+        const made = await this.#assign(lead, places, workers)
         assigned += made
         if (made === 0) return { assigned, isLost: true }
       }
@@ -47,23 +53,31 @@ export class Placer {
     }
   }
 
-  async #look(): Promise<{ readonly places: readonly Place[]; readonly hasMore: boolean }> {
+  async #look(): Promise<Look> {
     const { placement } = this.#params
     const all = await placement.getWorkers()
     this.mayPlace = all.some(({ placedJobs }) => placedJobs.length > 0)
-    const workers = withRoom(all)
-    const jobs = [...new Set(workers.flatMap(({ placedJobs }) => placedJobs))]
-    if (jobs.length === 0) return { places: [], hasMore: false }
+    const workers = withRoom(this.#refusals.without(all))
+    const jobs = jobsOf(workers)
+    if (jobs.length === 0) return { places: [], workers, hasMore: false }
     const room = workers.reduce((sum, { capacity, running, assigned }) => sum + capacity - running - assigned, 0)
     const limitEach = Math.min(room, RUNS_AT_ONCE)
-    const waiting = await placement.waiting({ jobs, from: this.#from, tenants: TENANTS_AT_ONCE, limitEach })
+    const suspectsOf = jobsOf(workers.filter(({ holdsSuspect }) => !holdsSuspect))
+    const waiting = await placement.waiting({
+      ...{ jobs, suspectsOf, limitEach },
+      ...{ from: this.#from, tenants: TENANTS_AT_ONCE },
+    })
+    this.#refusals.noteBack(waiting.runs)
+    const able = withRoom(this.#refusals.without(workers))
+    // What was looked at may have hidden the runs of jobs that somebody still takes.
+    if (able.length < workers.length || jobsOf(able).length < jobs.length)
+      return { places: [], workers: able, hasMore: true }
     this.#from = waiting.upTo
-    const able = this.#refusals.without(workers, waiting.runs)
     const places = choosePlaces(able, waiting, this.#turns).slice(0, RUNS_AT_ONCE)
-    return { places, hasMore: waiting.upTo.length > 0 || places.length === RUNS_AT_ONCE }
+    return { places, workers, hasMore: waiting.upTo.length > 0 || places.length === RUNS_AT_ONCE }
   }
 
-  async #assign(lead: Lead, places: readonly Place[]): Promise<number> {
+  async #assign(lead: Lead, places: readonly Place[], workers: readonly WorkerRecord[]): Promise<number> {
     const { durably, placement } = this.#params
     const events = places.map(({ run: { runId, jobName }, workerId }) => {
       return { type: 'run:assign', runId, jobName, workerId } as const
@@ -85,9 +99,13 @@ export class Placer {
     for (const [index, event] of events.entries()) {
       const place = places[index]
       if (made[index] !== true || place === undefined) continue
-      this.#refusals.noteGiven(place)
+      this.#refusals.noteGiven(place, workers)
       durably.emit(event)
     }
     return made.filter((isMade) => isMade).length
   }
+}
+
+function jobsOf(workers: readonly WorkerRecord[]): readonly string[] {
+  return [...new Set(workers.flatMap(({ placedJobs }) => placedJobs))]
 }

@@ -1,3 +1,4 @@
+import { SUSPECT_FROM } from '@coji/durably-core/storage'
 import { describe, expect, it } from 'vitest'
 import { endAll, type Fleet, fleet, type Member } from './fleet'
 
@@ -9,6 +10,32 @@ async function started(members: readonly Member[], { clock }: Fleet): Promise<vo
 async function statuses({ storage }: Fleet): Promise<readonly string[]> {
   const runs = await storage.getRuns({ jobNames: ['placed'] })
   return runs.map(({ status }) => status).reverse()
+}
+
+/** Each sign of life of the worker, one in five seconds, brings it at most three. */
+const MOST_REFUSALS = 18
+
+/** All runs that wait lose their workers, again and again. */
+async function makeSuspects({ storage, clock }: Fleet): Promise<void> {
+  for (let loss = 1; loss <= SUSPECT_FROM; loss++) {
+    const own = { workerId: 'lost', claimToken: `loss ${loss}`, jobs: ['placed'], limit: 100, leaseMs: 1000 }
+    await storage.claim({ ...own, holdsSuspect: false, events: [] })
+    await storage.recover({
+      ...{ deadWorkerId: 'lost', held: [], maxCrashes: 100, jitter: 0.5, limit: 100 },
+      crashLimit: { error: 'lost', detail: { name: 'Lost' } },
+      events: { pending: [], cancelled: [], failed: [] },
+    })
+    await clock.advance(60_000)
+  }
+}
+
+/** To a worker that tells of itself once, and does nothing more. */
+async function assignToGhost({ storage, clock }: Fleet, { durably }: Member): Promise<string> {
+  const ghost = { workerId: 'ghost', presence: 'active', capacity: 9, labels: {}, codeVersion: null } as const
+  await storage.cluster.placement.beat({ ...ghost, placedJobs: ['placed'], ttlMs: 5000 })
+  const { id } = await durably.trigger('placed', 1)
+  await clock.advance(1000)
+  return id
 }
 
 const begunBy = (members: readonly Member[]) => members.map(({ begun }) => begun.length)
@@ -69,6 +96,37 @@ describe('a placed run', () => {
     await all.clock.advance(60_000)
     await endAll(all.clock, [worker])
     expect(worker.begun).toEqual([0, 1, 2])
+    await worker.durably.stop()
+  })
+
+  it.each([{ concurrency: 1 }, { rateLimit: { max: 1, per: 3_600_000 } }])(
+    'that has to wait for a limit of its worker, %o, does not hold up those of other jobs',
+    async (job) => {
+      const all = fleet()
+      const worker = all.join('a', { concurrency: 3, job, hasOther: true })
+      for (let n = 0; n < 8; n++) await worker.durably.trigger('placed', n)
+      for (const name of ['first', 'second']) await worker.durably.trigger('other', name)
+      await started([worker], all)
+      await all.clock.advance(30_000)
+      expect(worker.begun).toEqual([0, 'first', 'second'])
+      expect(worker.told.filter(({ type }) => type === 'run:orphan').length).toBeLessThan(MOST_REFUSALS)
+      await endAll(all.clock, [worker])
+      await worker.durably.stop()
+    },
+  )
+
+  it('is not held up by suspects that its worker does not take beside another one', async () => {
+    const all = fleet()
+    const worker = all.join('a')
+    for (const payload of ['a suspect', 'one more suspect'])
+      await worker.durably.trigger('placed', payload, { priority: 1 })
+    await makeSuspects(all)
+    await worker.durably.trigger('placed', 'other')
+    await started([worker], all)
+    await all.clock.advance(5000)
+    expect(worker.begun).toEqual([expect.stringMatching('suspect'), 'other'])
+    await endAll(all.clock, [worker])
+    expect([...worker.begun].sort()).toEqual(['a suspect', 'one more suspect', 'other'])
     await worker.durably.stop()
   })
 
@@ -176,19 +234,30 @@ describe('an assignment that is not started', () => {
   it('is taken back from a worker that is gone', async () => {
     const all = fleet()
     const leader = all.join('leader', { concurrency: 1 })
-    // It tells of itself once, and does nothing more.
-    const { placement } = all.storage.cluster
-    await placement.beat({
-      ...{ workerId: 'ghost', presence: 'active', capacity: 9, placedJobs: ['placed'], labels: {}, codeVersion: null },
-      ttlMs: 5000,
-    })
     await started([leader], all)
-    const { id } = await leader.durably.trigger('placed', 1)
-    await all.clock.advance(1000)
+    const id = await assignToGhost(all, leader)
     expect(await all.storage.getRun(id)).toMatchObject({ status: 'assigned', assignedWorkerId: 'ghost' })
     expect(await leader.durably.explain(id)).toContain('was assigned to worker ghost')
     await all.clock.advance(15_000)
     expect(await all.storage.getRun(id)).toMatchObject({ status: 'running', assignments: 2, ownerId: 'leader' })
+    await endAll(all.clock, [leader])
+    await leader.durably.stop()
+  })
+})
+
+describe('reassignAfterSeconds', () => {
+  it('is heard of by the leader while it runs', async () => {
+    const all = fleet()
+    const leader = all.join('leader', { concurrency: 1 })
+    await started([leader], all)
+    await leader.durably.settings.set({ reassignAfterSeconds: 3600 })
+    await all.clock.advance(10_000)
+    const id = await assignToGhost(all, leader)
+    await all.clock.advance(120_000)
+    expect(await all.storage.getRun(id)).toMatchObject({ status: 'assigned' })
+    await leader.durably.settings.set({ reassignAfterSeconds: null })
+    await all.clock.advance(15_000)
+    expect(await all.storage.getRun(id)).toMatchObject({ status: 'running', assignments: 2 })
     await endAll(all.clock, [leader])
     await leader.durably.stop()
   })
@@ -226,6 +295,23 @@ describe('without a leader', () => {
     expect(worker.begun.length).toBe(2)
     await endAll(all.clock, [worker])
     expect(await statuses(all)).toEqual(Array(assigned.length + 1).fill('completed'))
+    await worker.durably.stop()
+  })
+
+  it('what was assigned is freed after the time that is set, also when that is changed meanwhile', async () => {
+    const all = fleet()
+    const [leader, worker] = [all.join('leader', { concurrency: 1 }), all.join('a', { leads: false })]
+    await started([leader], all)
+    await worker.durably.settings.set({ reassignAfterSeconds: 3600 })
+    await assignToGhost(all, leader)
+    await leader.durably.stop()
+    await started([worker], all)
+    await all.clock.advance(120_000)
+    expect(await statuses(all)).toEqual(['assigned'])
+    await worker.durably.settings.set({ reassignAfterSeconds: 60 })
+    await all.clock.advance(10_000)
+    expect(await statuses(all)).toEqual(['running'])
+    await endAll(all.clock, [worker])
     await worker.durably.stop()
   })
 

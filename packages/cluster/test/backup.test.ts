@@ -1,5 +1,5 @@
 import { type Lead, LEADER, type RunRecord } from '@coji/durably-core/storage'
-import { runCommit } from '@coji/durably-core/testing'
+import { newRun, runCommit } from '@coji/durably-core/testing'
 import type { KyselyStorage } from '@coji/durably-storage-kysely'
 import { sql } from 'kysely'
 import { expect, it, onTestFinished } from 'vitest'
@@ -21,6 +21,8 @@ import {
 } from './backup-worlds'
 
 const LATE = 1_000_000
+/** A job that no worker here knows. */
+const LATER = 'later'
 const COMPLETE = { outcome: { kind: 'complete', output: null, events: [], eventsIfCancelled: [] } } as const
 
 const jobRuns = (storage: KyselyStorage) => storage.getRuns({ jobNames: ['job'] })
@@ -68,8 +70,26 @@ async function expectPastIsRefused(storage: KyselyStorage, held: readonly RunRec
   expect(await holders()).toEqual(before)
 }
 
+/** Of a run that waits in the backup, whoever it is that claims it. */
+async function claimLater(storage: KyselyStorage, claimToken: string): Promise<RunRecord> {
+  const by = { workerId: claimToken, claimToken, leaseMs: 60_000, holdsSuspect: false }
+  const [run] = await storage.claim({ ...by, jobs: [LATER], limit: 1, events: [] })
+  if (run === undefined) throw new Error('It should wait.')
+  return run
+}
+
+/** It has the number of the one that was granted before the restore: the token tells them apart. */
+async function expectLeaseSinceIsRefused(storage: KyselyStorage, { claimedSince }: Lived): Promise<void> {
+  expect(await storage.getRun(claimedSince.id)).toMatchObject({ status: 'pending', leaseEpoch: 0 })
+  expect(await writesOfThePast(storage, [claimedSince])).toEqual([false, false])
+  expect((await claimLater(storage, 'anew')).leaseEpoch).toBe(claimedSince.leaseEpoch)
+  expect(await writesOfThePast(storage, [claimedSince])).toEqual([false, false])
+}
+
 /** What a backup of it has, what it has not, and who led it at its end. */
 interface Lived {
+  /** It waits in the backup, and was claimed afterwards. */
+  readonly claimedSince: RunRecord
   readonly lastingId: string
   readonly lateId: string
   readonly lostInstant: number
@@ -87,7 +107,9 @@ async function liveThroughBackup(backedUp: BackedUp): Promise<Lived> {
   await publish(live, 'delivered before')
   await courier.drain()
   await publish(live, 'delivered after')
+  await live.storage.enqueue([newRun({ jobName: LATER })])
   await backUpUnderLoad(backedUp, live)
+  const claimedSince = await claimLater(live.storage, 'since')
   const lostInstant = await nextInstant(live)
   await publish(live, 'published after')
   await courier.drain()
@@ -97,7 +119,7 @@ async function liveThroughBackup(backedUp: BackedUp): Promise<Lived> {
   const lead = { ...(await live.storage.cluster.getLead(LEADER)), name: LEADER } as Lead
   end.open()
   await live.durably.stop()
-  return { lastingId, lateId, lostInstant, lead }
+  return { claimedSince, lastingId, lateId, lostInstant, lead }
 }
 
 async function backUpUnderLoad(backedUp: BackedUp, live: World): Promise<void> {
@@ -157,6 +179,7 @@ it.each(BACKUP_PLACES)(
     expect(await firedInstants(storage)).not.toContain(lived.lostInstant)
     expect(await deliveries(storage)).toEqual(['delivered before'])
 
+    await expectLeaseSinceIsRefused(storage, lived)
     await age(storage)
     restored.durably.start()
     const isHeldAnew = ({ payload }: RunRecord) => begun.some((step) => step.startsWith(`${payload} `))

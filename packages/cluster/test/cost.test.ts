@@ -1,17 +1,20 @@
-import { createDurably, defineJob, type Durably } from '@coji/durably-core'
+import { createDurably, defineJob, type Durably, type JobOptions } from '@coji/durably-core'
 import { createKyselyStorage } from '@coji/durably-storage-kysely'
 import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { createCluster, createInbox, createScheduler } from '../src/index'
+import { type ClusterOptions, createCluster, createInbox, createScheduler } from '../src/index'
 import { HOUR, schemaOf } from './stage'
 
 const RUNS = 20
 
 /** The statements that runs of two steps are made of, one run after the other. */
-async function statementsOf(prepare: (durably: Durably) => Promise<unknown>): Promise<Record<string, number>> {
+async function statementsOf(
+  prepare: (durably: Durably) => Promise<unknown>,
+  over: Pick<JobOptions<'other', number, void>, 'placement'> = {},
+): Promise<Record<string, number>> {
   const folder = mkdtempSync(join(tmpdir(), 'durably-cost-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const counts: Record<string, number> = {}
@@ -36,7 +39,8 @@ async function statementsOf(prepare: (durably: Durably) => Promise<unknown>): Pr
     await ctx.run('a', () => n)
     await ctx.run('b', () => n)
   })
-  const { job: handle } = durably.register({ job })
+  const other = defineJob({ name: 'other', input: schemaOf<number>(), ...over }, () => {})
+  const { job: handle } = durably.register({ job, other })
   await durably.migrate()
   const isReady = prepare(durably)
   durably.start()
@@ -46,14 +50,16 @@ async function statementsOf(prepare: (durably: Durably) => Promise<unknown>): Pr
   return counts
 }
 
+async function joinCluster(durably: Durably, options: ClusterOptions = {}): Promise<void> {
+  createScheduler(durably)
+  createInbox(durably)
+  const cluster = createCluster(durably, options)
+  await expect.poll(() => cluster.status().isLeader).toBe(true)
+}
+
 it('a leader adds no statement to a run that needs none, and makes none of them longer', async () => {
   const alone = await statementsOf(async () => {})
-  const led = await statementsOf(async (durably) => {
-    createScheduler(durably)
-    createInbox(durably)
-    const cluster = createCluster(durably)
-    await expect.poll(() => cluster.status().isLeader).toBe(true)
-  })
+  const led = await statementsOf((durably) => joinCluster(durably))
   const ofRuns = Object.keys(alone).filter((text) => (alone[text] ?? 0) >= RUNS)
   expect(ofRuns.length).toBeGreaterThan(3)
   for (const text of ofRuns) {
@@ -64,4 +70,18 @@ it('a leader adds no statement to a run that needs none, and makes none of them 
   // What is sent by the clock, such as looks for work to place, is less than once a run.
   const more = Object.entries(led).filter(([text, count]) => count >= RUNS && !(text in alone))
   expect(more).toEqual([])
+})
+
+it('runs that are claimed do not have the leader look for what it may place, one by one', async () => {
+  const placed = { placement: 'leader' } as const
+  const alone = await statementsOf(async () => {}, placed)
+  const led = await statementsOf(async (durably) => {
+    await joinCluster(durably, { pollingInterval: HOUR })
+    await expect.poll(async () => (await durably.storage.cluster?.placement.getWorkers())?.length).toBe(1)
+  }, placed)
+  const looks = Object.entries(led).filter(([text]) => !(text in alone))
+  expect(looks.length).toBeGreaterThan(0)
+  for (const [text, count] of looks) expect(count, text).toBeLessThan(RUNS / 2)
+  const ofRuns = Object.keys(alone).filter((text) => (alone[text] ?? 0) >= RUNS)
+  for (const text of ofRuns) expect(led[text], text).toBeLessThanOrEqual(Math.max(alone[text] ?? 0, 2 * RUNS))
 })

@@ -34,6 +34,8 @@ export interface MemberOptions extends ClusterOptions {
   readonly durably?: Partial<DurablyOptions>
   readonly job?: Partial<JobOptions<'placed', unknown, unknown>>
   readonly storage?: Storage
+  /** A second job with a placement. */
+  readonly hasOther?: boolean
 }
 
 export function fleet(): Fleet {
@@ -43,7 +45,7 @@ export function fleet(): Fleet {
 }
 
 function join({ clock, storage }: Pick<Fleet, 'clock' | 'storage'>, workerId: string, options: MemberOptions): Member {
-  const { concurrency = 2, durably: over = {}, job, storage: own = storage, ...clusterOptions } = options
+  const { concurrency = 2, durably: over = {}, job, storage: own = storage, hasOther, ...clusterOptions } = options
   const environment = { clock, random: () => 0.5 }
   const durably = createDurably({ storage: own, logger: null, workerId, concurrency, environment, ...over })
   const inHand: Member['inHand'] = new Map()
@@ -57,6 +59,11 @@ function join({ clock, storage }: Pick<Fleet, 'clock' | 'storage'>, workerId: st
     placed: defineJob({ name: 'placed', input, placement: 'leader', ...job }, (_ctx, payload) => body(payload)),
     plain: defineJob({ name: 'plain', input }, (_ctx, payload) => body(payload)),
   })
+  if (hasOther) {
+    durably.register({
+      other: defineJob({ name: 'other', input, placement: 'leader' }, (_ctx, payload) => body(payload)),
+    })
+  }
   const told: Member['told'] = []
   for (const type of ['run:assign', 'run:orphan', 'run:start', 'run:complete'] as const) {
     durably.on(type, ({ runId }) => void told.push({ type, runId }))

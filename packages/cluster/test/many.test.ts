@@ -1,5 +1,6 @@
 import { createDurably } from '@coji/durably-core'
 import type { Overlap } from '@coji/durably-core/storage'
+import { newRun } from '@coji/durably-core/testing'
 import { createKyselyStorage, type KyselyStorage } from '@coji/durably-storage-kysely'
 import { betterSqlite3 } from '@coji/durably-storage-kysely/better-sqlite3'
 import { postgres } from '@coji/durably-storage-kysely/postgres'
@@ -12,10 +13,11 @@ import { LONG_PATIENCE_MS } from '../../../test/pace'
 import { createDatabase } from '../../../test/postgres'
 import { reportSuite } from '../../../test/report'
 import { SCALE, scaled } from '../../../test/scale'
-import { createInbox, createScheduler } from '../src/index'
+import { createCluster, createInbox, createScheduler } from '../src/index'
 
 const SCHEDULES = scaled({ quick: 1200, full: 100_000 })
 const MESSAGES = scaled({ quick: 600, full: 10_000 })
+const RUNS_OF_A_TENANT = scaled({ quick: 1000, full: 10_000 })
 const AT_ONCE = 1000
 const LONGEST_MS = 30_000
 
@@ -119,6 +121,24 @@ describe.each(PLACES)('many, on $name', { timeout: LONG_PATIENCE_MS }, ({ name, 
     }
     return { storage, schedules, total: Math.ceil(SCHEDULES / AT_ONCE) * AT_ONCE, close }
   }
+
+  it('runs of one tenant do not keep the three of another one waiting', async () => {
+    const { storage, close } = await open()
+    await storage.migrate()
+    const durably = createDurably({ storage, logger: null })
+    const cluster = createCluster(durably)
+    const enqueue = (tenant: string, length: number) =>
+      storage.enqueue(Array.from({ length }, () => newRun({ jobName: 'placed', tenant })))
+    for (let n = 0; n < RUNS_OF_A_TENANT; n += AT_ONCE) await enqueue('many', AT_ONCE)
+    await enqueue('few', 3)
+    const worker = { workerId: 'w', presence: 'active', labels: {}, codeVersion: null, ttlMs: LONGEST_MS } as const
+    await storage.cluster.placement.beat({ ...worker, placedJobs: ['placed'], capacity: 6 })
+    const placedMs = await timed(() => cluster.lead())
+    reportSuite({ suite: 'tenants with many runs and few', on: name, runs: RUNS_OF_A_TENANT, placedMs })
+    const assigned = await storage.getRuns({ statuses: ['assigned'] })
+    expect(assigned.map(({ tenant }) => tenant).sort()).toEqual([...Array(3).fill('few'), ...Array(3).fill('many')])
+    await close()
+  })
 
   it('messages are delivered once each', async () => {
     const { storage, close } = await open()

@@ -1,8 +1,13 @@
+import { createMemoryStorage } from '@coji/durably-core/memory'
+import { newRun } from '@coji/durably-core/testing'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Granted } from '../src'
 import { createDurablyClient } from '../src/client'
 import { openApi } from './api'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 
 function open(granted: Granted = { tenant: null, allow: 'read' }) {
   const api = openApi({ authorize: () => granted })
@@ -47,4 +52,23 @@ it('shows them to those who see the runs of all tenants', async () => {
   expect(await client.me()).toMatchObject({ workers: false })
   const { status, json } = await ask('GET /workers')
   expect({ status, code: json.code }).toEqual({ status: 403, code: 'FORBIDDEN' })
+})
+
+it('shows of which runs nobody knows whether they go on', async () => {
+  const aMinuteAgo = createMemoryStorage({ now: () => Date.now() - MINUTE })
+  const { handler, ask } = openApi({ storage: aMinuteAgo })
+  const client = createDurablyClient({ url: 'http://app.test', fetch: handler })
+  const claimed = async (jobName: string, leaseMs: number) => {
+    const run = newRun({ jobName })
+    await aMinuteAgo.enqueue([run])
+    const by = { workerId: 'w', claimToken: jobName, jobs: [jobName], limit: 1, holdsSuspect: false, events: [] }
+    await aMinuteAgo.claim({ ...by, leaseMs })
+    return run.id
+  }
+  const lasting = await claimed('lasting', HOUR)
+  const other = await claimed('other', MINUTE / 2)
+  expect((await client.getRun(lasting))?.continuationState).toBe('CONFIRMING')
+  expect((await client.getRun(other))?.continuationState).toBe('NONE')
+  const { json } = await ask('GET /runs?jobName=lasting')
+  expect(json).toMatchObject({ runs: [{ id: lasting, continuationState: 'CONFIRMING' }] })
 })

@@ -247,7 +247,7 @@ const BEAT = {
   ...{ labels: {}, codeVersion: null, ttlMs: 60_000 },
 } as const
 const OVERDUE = { reassignAfterMs: 0, livingAfterMs: 0, limit: 10, events: [EVENT] } as const
-const WAITING = { jobs: ['placed'], from: [], tenants: 10, limitEach: 10 } as const
+const WAITING = { jobs: ['placed'], suspectsOf: ['placed'], from: [], tenants: 10, limitEach: 10 } as const
 
 /** About a run that a leader places, and its lead. */
 function placed(

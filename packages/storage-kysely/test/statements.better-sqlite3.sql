@@ -3734,6 +3734,12 @@ with found as (
       select q.job_name
       from "durably_paused_jobs" as q
     )
+    and (r.crash_count < 2
+      or +r.job_name in (
+        select value
+        from json_each(?)
+      )
+    )
     order by r.priority desc, r.available_at, r.id
     limit ?
   )
@@ -3775,6 +3781,12 @@ with found as (
       select q.job_name
       from "durably_paused_jobs" as q
     )
+    and (r.crash_count < 2
+      or +r.job_name in (
+        select value
+        from json_each(?)
+      )
+    )
     order by r.priority desc, r.available_at, r.id
     limit ?
   ) as front
@@ -3813,6 +3825,12 @@ with found as (
     and +r.job_name not in (
       select q.job_name
       from "durably_paused_jobs" as q
+    )
+    and (r.crash_count < 2
+      or +r.job_name in (
+        select value
+        from json_each(?)
+      )
     )
     order by r.priority desc, r.available_at, r.id
     limit ?

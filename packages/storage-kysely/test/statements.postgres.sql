@@ -3738,8 +3738,14 @@ with found as (
         from "durably_paused_jobs" as q
       )
     )
+    and (r.crash_count < 2
+      or r.job_name = any(array(
+          select json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+        )
+      )
+    )
     order by r.priority desc, r.available_at, r.id
-    limit cast($2 as bigint)
+    limit cast($3 as bigint)
   ) as h
   union all
   select *
@@ -3750,7 +3756,7 @@ with found as (
     and r.tenant = ''
     and r.concurrency_key is null
     and r.job_name = any(array(
-        select json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
+        select json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
       )
     )
     and r.available_at <= {now}
@@ -3770,36 +3776,10 @@ with found as (
         from "durably_paused_jobs" as q
       )
     )
-    order by r.priority desc, r.available_at, r.id
-    limit cast($4 as bigint)
-  ) as front
-  union all
-  select *
-  from (
-    select r.id
-    from "durably_runs" as r
-    where (r.status || '') = 'pending'
-    and r.tenant = ''
-    and r.concurrency_key is not null
-    and r.job_name = any(array(
-        select json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
-      )
-    )
-    and r.available_at <= {now}
-    and (r.concurrency_key is null
-      or r.concurrency_slot is not null
-      or (
-        select count(*)
-        from "durably_runs" as a
-        where a.concurrency_slot is not null
-        and a.tenant = "r"."tenant"
-        and a.concurrency_key = "r"."concurrency_key"
-        and a.concurrency_slot < "r"."concurrency_limit"
-      ) < r.concurrency_limit
-    )
-    and r.job_name <> all(array(
-        select q.job_name
-        from "durably_paused_jobs" as q
+    and (r.crash_count < 2
+      or r.job_name = any(array(
+          select json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+        )
       )
     )
     order by r.priority desc, r.available_at, r.id
@@ -3810,7 +3790,9 @@ with found as (
   from (
     select r.id
     from "durably_runs" as r
-    where r.status = 'orphaned'
+    where (r.status || '') = 'pending'
+    and r.tenant = ''
+    and r.concurrency_key is not null
     and r.job_name = any(array(
         select json_array_elements_text(cast(cast(cast($7 as text) as text) as json))
       )
@@ -3832,8 +3814,50 @@ with found as (
         from "durably_paused_jobs" as q
       )
     )
+    and (r.crash_count < 2
+      or r.job_name = any(array(
+          select json_array_elements_text(cast(cast(cast($8 as text) as text) as json))
+        )
+      )
+    )
     order by r.priority desc, r.available_at, r.id
-    limit cast($8 as bigint)
+    limit cast($9 as bigint)
+  ) as front
+  union all
+  select *
+  from (
+    select r.id
+    from "durably_runs" as r
+    where r.status = 'orphaned'
+    and r.job_name = any(array(
+        select json_array_elements_text(cast(cast(cast($10 as text) as text) as json))
+      )
+    )
+    and r.available_at <= {now}
+    and (r.concurrency_key is null
+      or r.concurrency_slot is not null
+      or (
+        select count(*)
+        from "durably_runs" as a
+        where a.concurrency_slot is not null
+        and a.tenant = "r"."tenant"
+        and a.concurrency_key = "r"."concurrency_key"
+        and a.concurrency_slot < "r"."concurrency_limit"
+      ) < r.concurrency_limit
+    )
+    and r.job_name <> all(array(
+        select q.job_name
+        from "durably_paused_jobs" as q
+      )
+    )
+    and (r.crash_count < 2
+      or r.job_name = any(array(
+          select json_array_elements_text(cast(cast(cast($11 as text) as text) as json))
+        )
+      )
+    )
+    order by r.priority desc, r.available_at, r.id
+    limit cast($12 as bigint)
   ) as lost
 )
 select r.id, r.version, r.job_name, r.tenant, r.priority, to_char(r.available_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as available_at, r.crash_count, r.concurrency_key, r.concurrency_slot, r.concurrency_limit - (

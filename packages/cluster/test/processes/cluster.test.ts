@@ -33,6 +33,7 @@ type Harm = (proxy: RoughProxy) => void
 const HARMS: readonly Harm[] = [
   (proxy) => proxy.cut(),
   (proxy) => proxy.delay(1.25 * RUN_LEASE_MS),
+  (proxy) => proxy.deafen(),
   (proxy) => proxy.halfClose(),
 ]
 
@@ -224,7 +225,9 @@ describe('a cluster on Postgres', { timeout: LONG_PATIENCE_MS }, () => {
     for (let count = 0; count < ROUNDS * HARMS.length; count++) {
       const leading = await leadingWorker()
       const followers = [...members.keys()].filter((workerId) => workerId !== leading)
-      const victim = count % 2 === 0 ? leading : (followers[count % followers.length] ?? '')
+      // Each harm comes to both, from round to round.
+      const isOfLeader = (count + Math.floor(count / HARMS.length)) % 2 === 0
+      const victim = isOfLeader ? leading : (followers[count % followers.length] ?? '')
       const proxy = members.get(victim) as RoughProxy
       const hit = await hitWhileItWorks(proxy, victim, HARMS[count % HARMS.length] as Harm)
       await othersTakeOver(proxy, victim, hit)

@@ -9,6 +9,8 @@ export interface RoughProxy {
   /** What is sent arrives so much later. */
   delay(ms: number): void
   /** Connections stay open, and nothing that the server answers arrives. */
+  deafen(): void
+  /** The direction of the server ends, also that of new connections: what is sent to the server still arrives there. */
   halfClose(): void
   /** Resolves when all that was sent until now has arrived. */
   arrived(): Promise<void>
@@ -20,26 +22,32 @@ export interface RoughProxy {
 export async function startRoughProxy(url: string): Promise<RoughProxy> {
   const target = new URL(url)
   const open = new Set<Socket>()
-  let state: 'good' | 'cut' | 'deaf' = 'good'
+  const clients = new Set<Socket>()
+  let state: 'good' | 'cut' | 'deaf' | 'half closed' = 'good'
   let delayMs = 0
 
-  const server = createServer((client) => {
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     if (state === 'cut') {
       client.destroy()
       return
     }
-    const upstream = connect(Number(target.port), target.hostname)
+    const upstream = connect({ port: Number(target.port), host: target.hostname, allowHalfOpen: true })
     for (const socket of [client, upstream]) {
       open.add(socket)
       socket.on('error', () => {})
       socket.once('close', () => open.delete(socket))
     }
+    clients.add(client)
+    client.once('close', () => clients.delete(client))
     client.once('close', () => upstream.destroy())
     upstream.once('close', () => client.destroy())
     client.on('data', (chunk) => later(() => upstream.write(chunk)))
+    client.on('end', () => later(() => upstream.end()))
     upstream.on('data', (chunk) => {
-      if (state !== 'deaf') later(() => client.write(chunk))
+      if (state === 'good' && client.writable) later(() => client.write(chunk))
     })
+    upstream.on('end', () => later(() => client.end()))
+    if (state === 'half closed') client.end()
   })
   // All wait alike, so that nothing overtakes.
   const later = (send: () => void) => {
@@ -66,13 +74,17 @@ export async function startRoughProxy(url: string): Promise<RoughProxy> {
     delay(ms) {
       delayMs = ms
     },
-    halfClose() {
+    deafen() {
       state = 'deaf'
+    },
+    halfClose() {
+      state = 'half closed'
+      for (const client of clients) client.end()
     },
     arrived: () => new Promise((resolve) => later(resolve)),
     heal() {
       // A message that lost its middle is none: such a connection cannot go on.
-      if (state === 'deaf' || delayMs > 0) drop()
+      if (state === 'deaf' || state === 'half closed' || delayMs > 0) drop()
       state = 'good'
       delayMs = 0
     },

@@ -11,9 +11,10 @@ import { simulateFleet } from './simulate-fleet'
 const MOST_SEEDS = 20
 const SEEDS = scaled({ quick: 4, full: 400 })
 
-/** What a cluster adds. The other transitions, and all guards by themselves, have the simulation of the core and the contract. */
 const OF_A_CLUSTER = ['assign', 'start', 'decline', 'orphan', 'free'] as const satisfies readonly TransitionName[]
-const GUARDED = OF_A_CLUSTER.flatMap((transition) =>
+/** What protects a run, whoever leads. The other transitions have the simulation of the core and the contract. */
+const OF_A_LEASE = ['commit', 'renew', 'complete', 'recover'] as const satisfies readonly TransitionName[]
+const GUARDED = [...OF_A_CLUSTER, ...OF_A_LEASE].flatMap((transition) =>
   LIFECYCLE[transition].guards.map((guard: Guard): GuardPlace => ({ transition, guard })),
 )
 
@@ -22,17 +23,25 @@ describe('five processes with leaders, each call of which may fail, get lost or 
 }, () => {
   it('keep to the lifecycle, assign under one leader at a time, and end all work when the faults end', async () => {
     const seen = new Map<TransitionName, number>()
-    let leaders = 0
+    let [leaders, continued] = [0, 0]
     for (let seed = 1; seed <= SEEDS; seed++) {
       const report = await simulateFleet(seed)
       expect({ seed, wrong: report.wrong }).toEqual({ seed, wrong: [] })
       for (const [transition, count] of report.seen) seen.set(transition, (seen.get(transition) ?? 0) + count)
       leaders += report.leaders
+      continued += report.continued
     }
-    for (const transition of [...OF_A_CLUSTER, 'recover', 'claim'] as const) {
+    for (const transition of [...OF_A_CLUSTER, ...OF_A_LEASE, 'claim'] as const) {
       expect([transition, (seen.get(transition) ?? 0) > 0]).toEqual([transition, true])
     }
-    reportSuite({ suite: 'a cluster under faults', seeds: SEEDS, leaders, assignments: seen.get('assign') ?? 0 })
+    expect(continued).toBeGreaterThan(0)
+    reportSuite({
+      suite: 'a cluster under faults',
+      seeds: SEEDS,
+      leaders,
+      continued,
+      assignments: seen.get('assign') ?? 0,
+    })
   })
 
   it('are found out where a delivery loses its runs', async () => {

@@ -10,6 +10,7 @@ import {
   type TransitionName,
   type WorkerRecord,
 } from '@coji/durably-core/storage'
+import { isContinued, judgeLease } from './lease-witness'
 import { type LeadsSeen, LeadWitness } from './lead-witness'
 
 /** What was seen to be wrong, at the storage itself. */
@@ -17,7 +18,12 @@ export interface FleetWitness {
   readonly wrong: string[]
   /** How often each transition was seen. */
   readonly seen: Map<TransitionName, number>
+  /** Runs whose holder went on under a lease that was longer than most, after a silence in which others had lost theirs. */
+  continued: number
 }
+
+/** What `staleThreshold` is where nothing else is said. */
+const USUAL_LEASE_MS = 30_000
 
 const BY_HOLDER = ['complete', 'fail', 'timeOut', 'cancelled', 'retryLater', 'suspend', 'release', 'park'] as const
 
@@ -57,7 +63,7 @@ export function witnessed(
   storage: MemoryStorage,
   now: () => number,
 ): { readonly storage: MemoryStorage; readonly witness: FleetWitness } {
-  const witness: FleetWitness = { wrong: [], seen: new Map() }
+  const witness: FleetWitness = { wrong: [], seen: new Map(), continued: 0 }
   const leads = new LeadWitness(witness.wrong, now)
   const look = async (): Promise<Runs> => new Map((await storage.getRuns({})).map((run) => [run.id, run]))
   const watch = <T extends Call>(name: string, call: T): T =>
@@ -95,7 +101,9 @@ function judge(witness: FleetWitness, deed: Deed): void {
     const made = (MAY[name] ?? []).find((transition) => isMade(transition, was, now))
     if (made === undefined) witness.wrong.push(`${name} brought run ${id} from ${was?.status} to ${now.status}`)
     else witness.seen.set(made, (witness.seen.get(made) ?? 0) + 1)
-    if (was !== undefined) judgeChange(witness, deed, { was, now })
+    if (was === undefined) continue
+    judgeChange(witness, deed, { was, now })
+    if (isContinued({ ...deed, was }, USUAL_LEASE_MS)) witness.continued += 1
   }
   judgeSlots(witness, after)
 }
@@ -113,6 +121,7 @@ interface Change {
 function judgeChange({ wrong }: FleetWitness, deed: Deed, { was, now }: Change): void {
   const { name } = deed
   const { id } = now
+  judgeLease(wrong, { ...deed, was })
   if (was.finishedAt !== null) wrong.push(`${name} changed run ${id} after its end`)
   if (name === 'assign' || name === 'start' || name === 'decline') judgePlacement(wrong, deed, { was, now })
   if (name === 'orphan') judgeOrphan(wrong, deed, was)

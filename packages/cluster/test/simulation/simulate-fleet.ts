@@ -4,6 +4,7 @@ import { createFakeClock } from '@coji/durably-core/testing'
 import { schemaOf, START } from '../stage'
 import { CONFIRM_MS, EVERY_MS, type SimProcess, startProcess } from './fleet-process'
 import { assignAnything, strike } from './fleet-impostor'
+import { Forger } from './fleet-forger'
 import { type FleetWitness, witnessed } from './fleet-witness'
 import { pick, randomFrom } from './random'
 
@@ -19,6 +20,7 @@ export interface FleetReport {
   readonly wrong: readonly string[]
   readonly seen: FleetWitness['seen']
   readonly leaders: number
+  readonly continued: number
 }
 
 /** Five processes on one storage, each of which may lead; killed, paused and cut off, until the faults end, or something is wrong. */
@@ -43,9 +45,14 @@ export async function simulateFleet(
   const processes = Array.from({ length: PROCESSES }, () => start(FAULTS))
   // Of its own, so that what it does changes nothing of what the others do.
   const impostor = randomFrom(-seed)
+  const forger = new Forger(storage, randomFrom(-seed))
+  const strikeAll = async () => {
+    await strike(storage, impostor)
+    await forger.strike()
+  }
   for (let deed = 0; deed < DEEDS && witness.wrong.length === 0; deed++) {
     if (deed === DEEDS / 2) await blackout()
-    if (impostor() < STRIKES) await strike(storage, impostor)
+    if (impostor() < STRIKES) await strikeAll()
     const place = Math.floor(random() * PROCESSES)
     const one = processes[place] as SimProcess
     const what = random()
@@ -61,7 +68,7 @@ export async function simulateFleet(
   }
   if (witness.wrong.length > 0) {
     for (const one of processes) one.kill()
-    return { wrong: [...new Set(witness.wrong)], seen: witness.seen, leaders: 0 }
+    return { wrong: [...new Set(witness.wrong)], seen: witness.seen, leaders: 0, continued: 0 }
   }
   for (const one of processes) one.heal()
   // No more of them: what is there has to come to its end.
@@ -70,7 +77,7 @@ export async function simulateFleet(
   const wrong = [...witness.wrong, ...(await judgeEnd(storage, published))]
   const lead = await storage.cluster.getLead('leader')
   for (const one of processes) one.kill()
-  return { wrong: [...new Set(wrong)], seen: witness.seen, leaders: lead?.epoch ?? 0 }
+  return { wrong: [...new Set(wrong)], seen: witness.seen, leaders: lead?.epoch ?? 0, continued: witness.continued }
 
   /** Nobody leads, and nobody does anything for the runs that were assigned. */
   async function blackout(): Promise<void> {
@@ -78,7 +85,7 @@ export async function simulateFleet(
     for (let n = 0; n < LEFT_ALONE; n++) await client.trigger('placed', `left alone ${n}`)
     await clock.advance(BLACKOUT_MS)
     await assignAnything(storage)
-    await strike(storage, impostor)
+    await strikeAll()
     for (const one of processes) one.goOn()
   }
 

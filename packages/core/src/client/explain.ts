@@ -35,14 +35,20 @@ export async function explainRun(engine: Engine, worker: WorkerNow, run: RunReco
 const LATE_BEATS = 3
 
 /** Told, not stored: only who is in touch with the database could write it, and that one knows better. */
-export function continuationStateOf(
-  { environment, options }: Engine,
-  { status, heartbeatAt, leaseUntil }: RunRecord,
-): ContinuationState {
-  if (status !== 'running') return 'NONE'
+export function continuationStateOf(engine: Engine, run: RunRecord): ContinuationState {
+  const { heartbeatAt, leaseUntil } = run
+  if (run.status !== 'running' || !mayContinue(engine, run)) return 'NONE'
+  const { environment, options } = engine
   const now = environment.clock.now()
   const isLate = now - Date.parse(heartbeatAt ?? '') > LATE_BEATS * options.heartbeatIntervalMs
   return isLate && !isPast(leaseUntil, now) ? 'CONFIRMING' : 'NONE'
+}
+
+/** Its job says so; of one that is not known here its lease does, which is longer than that of others. */
+function mayContinue({ jobs, options }: Engine, { jobName, heartbeatAt, leaseUntil }: RunRecord): boolean {
+  const job = jobs.get(jobName)
+  if (job !== undefined) return job.leaseMs > 0
+  return Date.parse(leaseUntil ?? '') - Date.parse(heartbeatAt ?? '') > options.leaseMs
 }
 
 function inStep(run: RunRecord): string {

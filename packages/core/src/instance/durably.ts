@@ -80,9 +80,9 @@ export function createInstance(options: DurablyOptions): Instance {
   requireDurablyOptions(options)
   const reporter = createReporter(options.logger === undefined ? console : options.logger)
   const engine = createEngine(options, reporter.report)
-  const worker = new Worker(engine)
+  const [waits, tails, settings] = [new Waits(engine), new TailReader(engine), createSettings(engine)]
+  const worker = new Worker(engine, settings)
   const lead = new WorkerLead(worker, engine)
-  const [waits, tails] = [new Waits(engine), new TailReader(engine)]
   const uninstalls: Uninstall[] = []
   let closing: Promise<void> | null = null
   const isClosed = () => closing !== null
@@ -98,7 +98,7 @@ export function createInstance(options: DurablyOptions): Instance {
   const durably: Durably = {
     ...all,
     storage: engine.storage,
-    settings: createSettings(engine),
+    settings,
     purgeAudit: (purge) => purgeAudit(engine, purge),
     drafts: createRunDrafts(engine, () => worker.wake(true)),
     ...createTriggers(engine, trigger),

@@ -33,8 +33,8 @@ export interface RunFields {
   readonly leaseUntil: string | null
   readonly heartbeatAt: string | null
   /**
-   * `CONFIRMING`: running, and its renewals are late, so that nobody knows whether it goes on; until `leaseUntil` nobody takes
-   * it from its worker. By the clock of who asks.
+   * `CONFIRMING`: running, its job has a `continuation`, and its renewals are late, so that nobody knows whether it goes on;
+   * until `leaseUntil` nobody takes it from its worker. By the clock of who asks.
    */
   readonly continuationState: ContinuationState
   readonly cancelRequestedAt: string | null

@@ -4,12 +4,13 @@ import type { Memory } from './memory'
 import type { RunEntry } from './run-entry'
 
 /** What a leader may place: it looks at every run, which is enough for what fits into the memory of one process. */
-export function waitingRuns(memory: Memory, { jobs, from, tenants, limitEach }: WaitingQuery): Waiting {
+export function waitingRuns(memory: Memory, { jobs, suspectsOf, from, tenants, limitEach }: WaitingQuery): Waiting {
   const { table } = memory
   const groups = new Map<string, RunEntry[]>()
   for (const entry of table.all()) {
-    if (!jobs.includes(entry.record.jobName) || !mayStart(memory, entry)) continue
     const { jobName, tenant, status } = entry.record
+    if (!jobs.includes(jobName) || !mayStart(memory, entry)) continue
+    if (isSuspect(entry.record) && !suspectsOf.includes(jobName)) continue
     const name = JSON.stringify(status === 'orphaned' ? [] : [jobName, tenant])
     const group = groups.get(name)
     if (group === undefined) groups.set(name, [entry])

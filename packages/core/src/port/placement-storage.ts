@@ -68,6 +68,8 @@ export interface TenantPlace {
 /** Which runs wait for a place. */
 export interface WaitingQuery {
   readonly jobs: readonly string[]
+  /** Of these jobs also runs that lost their worker again and again: somebody may take one. */
+  readonly suspectsOf: readonly string[]
   readonly from: readonly TenantPlace[]
   /** So many tenants of each job. */
   readonly tenants: number
@@ -162,7 +164,7 @@ export interface PlacementStorage {
   forgetWorkers(lead: Lead, silentForMs: number): Promise<number>
   /**
    * Of runs without a tenant, and of each tenant that is looked at, the first ones by priority and age; and those that are
-   * orphaned. What is not due, or may not start because of its key or a pause, is left out.
+   * orphaned. What is not due, or may not start because of its key or a pause, is left out, and so are suspects that nobody takes.
    */
   waiting(query: WaitingQuery): Promise<Waiting>
   /** One answer an assignment: whether it was made. Takes the slot of the run's key. */

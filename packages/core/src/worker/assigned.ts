@@ -18,16 +18,23 @@ interface Room {
   readonly holdsSuspect: boolean
 }
 
+/** What is set for all processes, as it is now. */
+export interface LiveSettings {
+  get(): Promise<{ readonly reassignAfterSeconds?: number }>
+}
+
 const NOTHING: Pick<Claimed, 'runs' | 'sentAt'> = { runs: [], sentAt: 0 }
 
 /** Runs that a leader has assigned to this worker. */
 export class AssignedRuns {
   readonly #engine: Engine
   readonly #claimer: Claimer
+  readonly #settings: LiveSettings
 
-  constructor(engine: Engine, claimer: Claimer) {
+  constructor(engine: Engine, claimer: Claimer, settings: LiveSettings) {
     this.#engine = engine
     this.#claimer = claimer
+    this.#settings = settings
   }
 
   /** Starts those that there is room for, and declines the others. */
@@ -54,13 +61,15 @@ export class AssignedRuns {
   /** Where nobody leads: what was assigned, and not started in time, can be claimed again. Answers whether there was any. */
   async takeBack(): Promise<boolean> {
     const { events } = this.#engine
+    const { reassignAfterSeconds } = await this.#settings.get()
+    const reassignAfterMs = reassignAfterSeconds === undefined ? REASSIGN_AFTER_MS : reassignAfterSeconds * 1000
     const ids = { runId: '', jobName: '' }
     const event = { type: 'run:orphan', ...ids, because: 'overdue' } as const
     const orphaned = await this.#ask((placement) =>
       placement.orphan({
         lead: null,
-        reassignAfterMs: REASSIGN_AFTER_MS,
-        livingAfterMs: REASSIGN_AFTER_MS * PATIENCE_WITH_THE_LIVING,
+        reassignAfterMs,
+        livingAfterMs: reassignAfterMs * PATIENCE_WITH_THE_LIVING,
         limit: AT_ONCE,
         events: recorded(this.#engine, event),
       }),

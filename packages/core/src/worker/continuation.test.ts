@@ -78,6 +78,14 @@ describe('a run whose worker is cut off', () => {
     expect(await storage.getRun(id)).toMatchObject({ status: 'running', ownerId: 'other' })
   })
 
+  it('is not to be confirmed where its job does not say so', async () => {
+    const { clock, cutOff, other, id } = await begun()
+    cutOff(true)
+    await clock.advance(24_000)
+    expect(await other.durably.getRun(id)).toMatchObject({ status: 'running', continuationState: 'NONE' })
+    expect(await other.durably.explain(id)).not.toContain('CONFIRMING')
+  })
+
   it('goes on where that is to be confirmed, and nobody takes it meanwhile', async () => {
     const { clock, storage, cutOff, one, other, id } = await begun('confirm')
     cutOff(true)

@@ -7,7 +7,7 @@ import {
   troubleDelayMs,
   type WorkerState,
 } from '../engine'
-import { AssignedRuns } from './assigned'
+import { AssignedRuns, type LiveSettings } from './assigned'
 import { Claimer } from './claim'
 import { CommitLine } from '../commit'
 import {
@@ -62,14 +62,14 @@ export class Worker {
   /** The call of finish() that counts, until start() or stop() says otherwise. */
   #finish: object | null = null
 
-  constructor(engine: Engine) {
+  constructor(engine: Engine, settings: LiveSettings) {
     this.#engine = engine
     this.#line = new CommitLine(engine)
     this.#rests = new Rests(engine.environment.clock)
     this.#turns = new Turns(engine.environment.clock)
     this.#leases = new LeaseKeeper(engine)
     this.#claimer = new Claimer(engine)
-    this.#assigned = new AssignedRuns(engine, this.#claimer)
+    this.#assigned = new AssignedRuns(engine, this.#claimer, settings)
     const [leases, assigned] = [this.#leases, this.#assigned]
     this.#housekeeping = new Housekeeping({ engine, leases, assigned, onRunnable: () => this.wake() })
   }

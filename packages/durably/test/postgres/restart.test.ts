@@ -1,3 +1,5 @@
+import { type ClusterStorage, type Lead, LEADER, type WorkerBeat } from '@coji/durably-core/storage'
+import type { Durably } from '@coji/durably-core'
 import { setTimeout as pass } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -24,6 +26,17 @@ const WORKERS = 3
 const RUNS_A_ROUND = 60
 const MOST_ATTEMPTS_A_SECOND = 20
 
+/** A worker that the leader may forget at once, and nobody else. */
+const GONE: WorkerBeat = {
+  ...{ workerId: 'gone', presence: 'detached' as const, capacity: 1, placedJobs: [], labels: {}, codeVersion: null },
+  ttlMs: 1,
+}
+
+function clusterOf({ storage: { cluster } }: Durably): ClusterStorage {
+  if (cluster === undefined) throw new Error('This storage can do it.')
+  return cluster
+}
+
 const start = usePrograms('labourer')
 
 async function newServer() {
@@ -49,7 +62,7 @@ function mostASecond(
 }
 
 describe('a Postgres that is restarted under load', () => {
-  it('is found again by every worker, and nothing is lost or failed (G13)', async () => {
+  it('is found again by every worker, nothing is lost or failed, and no epoch of a leader comes again (G13)', async () => {
     const { server, url } = await newServer()
     const witness = newWitness()
     const proxies = await Promise.all(Array.from({ length: WORKERS }, () => newProxy(server)))
@@ -69,6 +82,12 @@ describe('a Postgres that is restarted under load', () => {
 
     const completedSince = (count: number) =>
       new Set(messages.slice(count).flatMap(({ type, worker }) => (type === 'run:complete' ? [worker] : [])))
+    const cluster = clusterOf(durably)
+    const leads: Lead[] = []
+    const takeLead = async () => {
+      const lead = await cluster.lead({ name: LEADER, workerId: `leader ${leads.length}`, ttlMs: 1 })
+      if (lead !== null) leads.push(lead)
+    }
     const total = RESTARTS * RUNS_A_ROUND
     let mostAttempts = 0
     let heard = 0
@@ -76,6 +95,7 @@ describe('a Postgres that is restarted under load', () => {
       const first = restart * RUNS_A_ROUND
       await job.batchTrigger(Array.from({ length: RUNS_A_ROUND }, (_, n) => ({ payload: { n: first + n } })))
       await expect.poll(() => completedSince(heard).size, { interval: 10 }).toBe(WORKERS)
+      await takeLead()
       const { pending, running } = await durably.counts()
       expect(pending + running).toBeGreaterThan(0)
       const from = performance.now()
@@ -88,6 +108,11 @@ describe('a Postgres that is restarted under load', () => {
     }
     await expect.poll(async () => (await durably.counts()).completed, { interval: 50 }).toBe(total)
     expect(completedSince(heard).size).toBe(WORKERS)
+    await takeLead()
+    expect(leads.map(({ epoch }) => epoch)).toEqual(Array.from({ length: RESTARTS + 1 }, (_, n) => n + 1))
+    await cluster.placement.beat(GONE)
+    const forgottenBy = await Promise.all(leads.map((lead) => cluster.placement.forgetWorkers(lead, -60_000)))
+    expect(forgottenBy).toEqual([...Array(RESTARTS).fill(0), 1])
     for (const program of programs) program.write('stop')
     for (const program of programs) expect(await program.ended).toMatchObject({ code: 0, stderr: '' })
 

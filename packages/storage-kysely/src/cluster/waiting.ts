@@ -27,6 +27,7 @@ export function createWaiting(context: SqlContext) {
     const rows = await reader.read(
       heads.bind({
         jobs,
+        suspectsOf: JSON.stringify(query.suspectsOf),
         places: JSON.stringify(looked.map((place, n) => ({ n, ...place }))),
         perJob: query.limitEach,
         limit: query.limitEach * query.jobs.length,
@@ -73,8 +74,8 @@ function isPlaced({ dialect }: SqlContext): Sql {
 
 function headsStatement(context: SqlContext) {
   const { dialect, tables } = context
-  return statement<'places' | 'jobs' | 'perJob' | 'limit'>(context, (p) => {
-    const ready = readyIn(context)
+  return statement<'places' | 'jobs' | 'suspectsOf' | 'perJob' | 'limit'>(context, (p) => {
+    const ready = readyIn(context, p('suspectsOf'))
     const known = dialect.isOneOf(sql`r.job_name`, p('jobs'))
     const ofNobody = (part: Sql) => sql`select * from (select r.id from ${runsBy(context, 'claim')}
       where ${dialect.waitingStatus(sql`r.status`)} = 'pending' and r.tenant = '' and ${part} and ${known} and ${ready}
@@ -90,13 +91,14 @@ function headsStatement(context: SqlContext) {
   })
 }
 
-/** Due, and not held up by a key or a pause. */
-function readyIn(context: SqlContext): Sql {
+/** Due, not held up by a key or a pause, and no suspect that nobody takes. */
+function readyIn(context: SqlContext, suspectsOf: Sql): Sql {
   const { dialect, fences } = context
   return and(
     fences['claim.due'](dialect, dialect.hasClockOfCaller ? lastCreated(context) : undefined),
     sql`(r.concurrency_key is null or r.concurrency_slot is not null or ${slotsTaken(context, 'r')} < r.concurrency_limit)`,
     dialect.isNoneOf(sql`r.job_name`, pausedJobs(context)),
+    fences['claim.suspect'](dialect.isOneOf(sql`r.job_name`, suspectsOf)),
   )
 }
 

@@ -69,6 +69,7 @@ const PARAMETERS = {
       'places',
       'placedJobs',
       'presence',
+      'suspectsOf',
     ],
   ],
   integer: [

@@ -400,7 +400,7 @@ describe('plans', () => {
     'retry by somebody': (storage) =>
       storage.command({ kind: 'retry', runId: held[0]?.id ?? '', events: [], audit: NOTE }),
     'runs that wait for a place': (storage) =>
-      storage.cluster.placement.waiting({ jobs: ['job'], from: [], tenants: 10, limitEach: 10 }),
+      storage.cluster.placement.waiting({ jobs: ['job'], suspectsOf: ['job'], from: [], tenants: 10, limitEach: 10 }),
     'runs assigned to a worker': (storage) => storage.cluster.placement.assigned('worker', 10),
     'assign runs': (storage) => storage.cluster.placement.assign(LEAD, [ASSIGNMENT]),
     'start runs': (storage) => storage.cluster.placement.start({ ...ASSIGNED, claimToken: 'token', leaseMs: 60_000 }),

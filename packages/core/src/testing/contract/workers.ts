@@ -22,7 +22,7 @@ export async function waiting(kit: Kit, over: Partial<WaitingQuery> = {}): Promi
 }
 
 function look(kit: Kit, over: Partial<WaitingQuery> = {}) {
-  return kit.placement.waiting({ jobs: ['job'], from: [], tenants: 10, limitEach: 10, ...over })
+  return kit.placement.waiting({ jobs: ['job'], suspectsOf: ['job'], from: [], tenants: 10, limitEach: 10, ...over })
 }
 
 const idsOf = (runs: readonly WaitingRun[]) => runs.map(({ runId }) => runId)
@@ -180,6 +180,32 @@ export const WAITING_CASES = casesOf('cluster', 'waiting', {
   'a suspect is told from others': async (kit) => {
     const [suspect = ''] = await kit.suspects(1)
     assertMatches((await waiting(kit))[0] ?? null, { runId: suspect, isSuspect: true }, 'the suspect')
+  },
+
+  'what is behind many suspects is found where nobody takes those': async (kit) => {
+    for (const tenant of ['', 't']) {
+      const jobName = `job of ${tenant}`
+      const [suspect] = await kit.suspects(3, { jobName, tenant, priority: 9 })
+      const other = await kit.enqueue({ jobName, tenant })
+      const found = async (suspectsOf: string) => {
+        return idsOf(await waiting(kit, { limitEach: 1, jobs: [jobName], suspectsOf: [suspectsOf] }))
+      }
+      assertEqual(await found(jobName), [suspect], 'where somebody takes one')
+      assertEqual(await found('another'), [other.id], 'where nobody does')
+    }
+  },
+
+  'what is orphaned is found behind suspects that nobody takes': async (kit) => {
+    const lead = await leadOf(kit)
+    const ids = [...(await kit.suspects(1, { priority: 9 })), (await kit.enqueue()).id]
+    for (const runId of ids) {
+      const { version } = await kit.run(runId)
+      const runs = [{ runId, version: version + 1 }]
+      await kit.placement.assign(lead, [{ runId, version, workerId: 'w-1', events: [] }])
+      await kit.placement.decline({ workerId: 'w-1', runs, events: [] })
+    }
+    assertEqual(idsOf(await waiting(kit, { limitEach: 1 })), ids.slice(0, 1), 'where somebody takes one')
+    assertEqual(idsOf(await waiting(kit, { limitEach: 1, suspectsOf: [] })), ids.slice(1), 'where nobody does')
   },
 
   'what tenants have in hand is counted': async (kit) => {
