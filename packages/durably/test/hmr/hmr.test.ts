@@ -5,6 +5,7 @@ import sqlocal from 'sqlocal/vite'
 import { createServer, type ViteDevServer } from 'vite'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { chromiumOptions } from '../../../../test/chromium'
+import { itInFullLane } from '../../../../test/full-lane'
 import { PATIENCE_MS } from '../../../../test/pace'
 import { ROOT } from '../../../../test/root'
 
@@ -34,7 +35,6 @@ function codeOf(version: string, more = ''): string {
 import { createDurably } from '@coji/durably'
 import { withTabLeader } from '@coji/durably/plugins'
 import { sqlocal } from '@coji/durably/sqlocal'
-import { itInFullLane } from '../../../../test/full-lane'
 
 const told = []
 const begun = window.app?.begun ?? []
