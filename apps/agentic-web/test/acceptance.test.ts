@@ -1,12 +1,15 @@
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { chromium } from 'playwright'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chromiumOptions } from '../../../test/chromium'
 import { type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
 import { scaled } from '../../../test/scale'
 import { selfSigned } from '../../../test/self-signed'
+import type { Env } from '../src/config'
 import { freePort } from '../src/local/free-port'
 import { button, signIn, textOf, withTabs } from '../web/test/chat-site'
 import { type Collector, startCollector } from './collector'
@@ -241,6 +244,16 @@ describe('14.3: who reads goes on without a gap', () => {
   })
 })
 
+/** What the program says that seals keys and tokens with another key, and the code that it ends with. */
+async function sealAnew(env: Env): Promise<{ readonly code: unknown; readonly told: string }> {
+  const program = join(processes.folder, 'dist/keys.js')
+  const ended = promisify(execFile)(process.execPath, [program], { env: { ...env } })
+  return ended.then(
+    ({ stdout }) => ({ code: 0, told: stdout }),
+    ({ code, stdout }) => ({ code, told: stdout }),
+  )
+}
+
 it('14.4: settings, logins and conversations are in no process', async () => {
   const ada = await browser().be('ada')
   const session = await ada.newSession()
@@ -259,6 +272,10 @@ it('14.4: settings, logins and conversations are in no process', async () => {
     expect((await ada.get('/api/settings')).body).toEqual({ ...settings, has_api_key: true })
     expect((await ada.get(`/api/sessions/${session}`)).status).toBe(200)
   }
+  const { env = {} } = processes.places.find(({ name }) => name === 'worker-1') ?? {}
+  expect(await sealAnew(env)).toMatchObject({ code: 0, told: expect.stringContaining('"sealed anew","settings":0') })
+  const lost = { ...env, SECRET_KEYS: `another:${'a'.repeat(32)}` }
+  expect(await sealAnew(lost)).toMatchObject({ code: 1, told: expect.stringContaining('"unreadable","settings":1') })
   await ada.send('PUT', '/api/settings', {
     provider: 'demo',
     base_url: null,

@@ -234,10 +234,10 @@ describe('the page', () => {
       await button(page, 'Save').click()
     }))
 
-  it('connects an account at the provider and lets go of it again, and says when that did not work', () =>
+  it('signs in at a provider, connects an account at one and lets go of it again, and says when that did not work', () =>
     site.withTabs(async ({ open }) => {
       const page = await open('/settings')
-      await page.getByRole('button', { name: 'Grace' }).click()
+      await page.getByRole('link', { name: 'Sign in' }).click()
       const card = page.getByRole('region', { name: 'Account at the model provider' })
       site.issuer.state.agrees = false
       await card.getByRole('button', { name: 'Connect' }).click()
