@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { createDatabase, type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
-import { removeExpired } from '../src/worker/housekeeping'
+import { lookAfter, removeExpired } from '../src/worker/housekeeping'
 import { type Env, readApiConfig, readWebConfig, readWorkerConfig, VARIABLES } from '../src/config'
 import { createServices } from '../src/api/app'
 import { openDatabase } from '../src/database/open'
@@ -366,12 +366,16 @@ describe('what is kept', () => {
     // What came last has ended, and what was before it still waits.
     await ada.post(`/api/runs/${await ada.say(waiting, 'never mind')}/cancel`)
     await database.db.updateTable('sessions').set({ updated_at: long }).where('session_id', '=', waiting).execute()
-    await removeExpired(database, { sessionDays: 30 })
-    expect((await ada.get('/api/sessions')).body.sessions).toMatchObject([
-      { session_id: young, state: 'completed' },
-      { session_id: waiting, state: 'cancelled' },
-    ])
-    expect(await database.durably.getRuns({ labels: { session: old } })).toEqual([])
+    const household = { ...database, tools: [], config: { sessionDays: 30 }, log: () => {}, everyMs: 100 }
+    onTestFinished(await lookAfter(household))
+    await expect
+      .poll(async () => (await ada.get('/api/sessions')).body.sessions)
+      .toMatchObject([
+        { session_id: young, state: 'completed' },
+        { session_id: waiting, state: 'cancelled' },
+      ])
+    // They go a moment after their session.
+    await expect.poll(() => database.durably.getRuns({ labels: { session: old } })).toEqual([])
     expect((await ada.get(`/api/sessions/${old}/files`)).status).toBe(404)
     const files = await database.db.selectFrom('session_files').select('session_id').execute()
     expect(files).toEqual([{ session_id: young }])
