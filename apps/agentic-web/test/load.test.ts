@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -8,7 +9,7 @@ import { SCALE } from '../../../test/scale'
 import { createProxy } from '../src/web-server/proxy'
 import { answerIn, Browser, type Frame } from './deployment'
 import { type Asked, startModelServer } from './model-server'
-import { startProcesses } from './processes'
+import { type Processes, startProcesses } from './processes'
 
 const CHATS = 200
 const ARRIVE_EVERY_MS = 50
@@ -55,6 +56,21 @@ function p95(times: readonly number[]): number {
   return Math.round([...times].sort((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0)
 }
 
+const TICK_MS = 10
+
+/** How long processes of a service have had a core until now, where Linux tells it. */
+function coreMs({ places, pidOf }: Processes, service: string): number {
+  const pids = places.filter((place) => place.service.name === service).map(({ name }) => pidOf(name))
+  return pids.reduce((sum: number, pid) => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13)
+    return sum + (Number(user) + Number(system)) * TICK_MS
+  }, 0)
+}
+
 async function bareModel(baseUrl: string): Promise<number> {
   const proxy = createProxy([new URL(baseUrl).origin])
   const server = createServer((request, response) => void proxy(request, response)).listen(0, '127.0.0.1')
@@ -87,6 +103,7 @@ it.runIf(SCALE === 'full')('200 chats that stream at the same time have no gap, 
   const sessions = await Promise.all(Array.from({ length: CHATS }, () => ada.newSession()))
   const bare = await bareModel(model.baseUrl)
   const streams = new Count()
+  const before = { worker: coreMs(processes, 'worker'), api: coreMs(processes, 'api') }
   const times = await arriving(async (n) => {
     const began = performance.now()
     let first = 0
@@ -103,6 +120,10 @@ it.runIf(SCALE === 'full')('200 chats that stream at the same time have no gap, 
     return first
   })
   console.log(`first token, p95 of ${CHATS}: ${p95(times)} ms; of the model alone behind the same proxy: ${bare} ms`)
+  const perAnswer = (service: 'worker' | 'api') => Math.round((coreMs(processes, service) - before[service]) / CHATS)
+  console.log(
+    `of a core, for an answer of ${TOKENS} tokens: a worker ${perAnswer('worker')} ms, an api ${perAnswer('api')} ms`,
+  )
   expect(streams.peak).toBe(CHATS)
   expect(model.asked).toHaveLength(2 * CHATS)
 })
