@@ -1,43 +1,25 @@
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { chromium } from 'playwright'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chromiumOptions } from '../../../test/chromium'
 import { type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
 import { scaled } from '../../../test/scale'
 import { selfSigned } from '../../../test/self-signed'
+import type { Env } from '../src/config'
 import { freePort } from '../src/local/free-port'
 import { button, signIn, textOf, withTabs } from '../web/test/chat-site'
 import { type Collector, startCollector } from './collector'
 import { type Answered, answerIn, Browser, type Frame, isPiece, isSuspended, piecesIn } from './deployment'
 import { CLIENT, type Issuer, startIssuer, wayBack } from './issuer'
+import { startMailbox } from './mailbox'
+import { openModelServer } from './model-server'
 import { CALLBACKS } from './oauth-site'
 import { type Processes, startProcesses } from './processes'
-
-/** Somebody whom the agent writes to, and who does not answer at once. */
-async function startMailbox() {
-  const got: (string | undefined)[] = []
-  const open: ServerResponse[] = []
-  const server = createServer((request, response) => {
-    got.push(request.headers['idempotency-key'] as string | undefined)
-    open.push(response)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    got,
-    host: `127.0.0.1:${port}`,
-    answer: () => void open.splice(0).map((response) => response.end()),
-    end() {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
-}
+import { CHUNKS, strike, VICTIMS, waysTo } from './victims'
 
 let mailbox: Awaited<ReturnType<typeof startMailbox>>
 let collector: Collector
@@ -45,10 +27,13 @@ let postgres: OwnPostgres
 let issuer: Issuer
 let processes: Processes
 let origin: string
+let refusing: Awaited<ReturnType<typeof openModelServer>>
 
 beforeAll(async () => {
   mailbox = await startMailbox()
   collector = await startCollector()
+  // The first to ask hears nothing, and each one after that no.
+  refusing = await openModelServer((asked, count) => void (count > 1 && asked.refuse(401)))
   postgres = await startOwnPostgres()
   const port = await freePort()
   origin = `http://localhost:${port}`
@@ -58,8 +43,8 @@ beforeAll(async () => {
     hasPage: true,
     database: await postgres.createDatabase(),
     given: {
-      ...{ WEB_PORT: String(port), FETCH_HOSTS: mailbox.host, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
-      ...{ DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
+      ...{ WEB_PORT: String(port), FETCH_HOSTS: mailbox.host, MODEL_HOSTS: `api.openai.com,${refusing.host}` },
+      ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
       ...Object.fromEntries([...prefixed('SIGN_IN', client), ...prefixed('OPENAI_OAUTH', client)]),
     },
     own: { DEMO_WORD_MS: '5', OTEL_BSP_SCHEDULE_DELAY: '100' },
@@ -70,6 +55,7 @@ afterAll(async () => {
   await postgres.end()
   await issuer.end()
   mailbox.end()
+  refusing.close()
   collector.end()
 })
 
@@ -107,6 +93,17 @@ async function expectKept(ada: Browser, run: string, answer: string): Promise<vo
   expect(said[1].text).toBe(answer)
 }
 
+async function expectFailedOnce(grace: Browser, run: string): Promise<void> {
+  const frames = await grace.ended(run)
+  expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'failed' } })
+  expect(piecesIn(frames).filter((piece) => piece.type === 'state' && piece.state === 'failed')).toHaveLength(1)
+  await expectNoGap(grace, run, frames)
+  const { body } = await grace.get(`/api/runs/${run}`)
+  expect(body).toMatchObject({ status: 'failed', error: expect.stringContaining('401') })
+  const session = (await grace.get(`/api/sessions/${body.session_id}`)).body
+  expect(session).toMatchObject({ state: 'failed', messages: [{ content: { role: 'user' } }] })
+}
+
 it('14.1: whichever instance of the api is asked, the run and its events are the same', async () => {
   const [first = '', second = ''] = processes.apiUrls
   const ada = await browser(first).be('ada')
@@ -142,14 +139,20 @@ describe('14.2: a worker that dies or is restarted', () => {
     },
   )
 
-  it('leaves a stop a stop', async () => {
-    const ada = await browser().be('ada')
-    const run = await ada.say(await ada.newSession(), 'write 5000 words')
-    await ada.until(run, isPiece('text'))
+  it('leaves a stop a stop, and a failure a failure', async () => {
+    const [ada, grace] = [await browser().be('ada'), await browser().be('grace')]
+    const settings = { provider: 'openai-compatible', base_url: refusing.baseUrl, model: 'm', reasoning: 'none' }
+    expect((await grace.send('PUT', '/api/settings', settings)).status).toBe(200)
+    const failing = await grace.say(await grace.newSession(), 'hello')
+    const stopped = await ada.say(await ada.newSession(), 'write 5000 words')
+    await expect.poll(() => refusing.asked.length).toBe(1)
+    await ada.until(stopped, isPiece('text'))
     for (const name of ['worker-1', 'worker-2']) await processes.kill(name)
-    await ada.post(`/api/runs/${run}/cancel`)
-    expect((await ada.ended(run)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
-    expect((await ada.get(`/api/runs/${run}`)).body.status).toBe('cancelled')
+    await ada.post(`/api/runs/${stopped}/cancel`)
+    expect((await ada.ended(stopped)).at(-1)).toMatchObject({ event: 'done', data: { status: 'cancelled' } })
+    expect((await ada.get(`/api/runs/${stopped}`)).body.status).toBe('cancelled')
+    await expectFailedOnce(grace, failing)
+    expect(refusing.asked).toHaveLength(2)
     await Promise.all(['worker-1', 'worker-2'].map((name) => processes.ready(name)))
   })
 
@@ -210,23 +213,23 @@ describe('14.3: who reads goes on without a gap', () => {
       await page.goto(`${origin}/chat/${session}`)
       const shown = (n: number) => textOf(page.locator('.run').nth(n).locator('.prose'))
       const kills = scaled({ quick: 2, full: 30 })
-      const names = ['api-1', 'web-1', 'the worker', 'api-2']
       for (let n = 0; n < kills; n++) {
-        let victim = names[n % names.length] ?? ''
+        const victim = VICTIMS[n % VICTIMS.length] ?? 'api-1'
         const run = await ada.say(session, 'write 60 words')
         const frames: Frame[] = []
-        let isKilled = false
-        for await (const frame of ada.follow(run)) {
+        let chunks = 0
+        let struck: readonly string[] = []
+        const reader = browser(...waysTo(victim, processes))
+        for (const pair of ada.cookies) reader.cookies.set(...pair)
+        for await (const frame of reader.follow(run)) {
           frames.push(frame)
-          if (isKilled || frame.data.type !== 'step:chunk') continue
-          isKilled = true
-          if (victim === 'the worker') victim = await holderOf(ada, run)
-          await processes.kill(victim)
+          if (frame.data.type !== 'step:chunk' || chunks++ !== n % CHUNKS) continue
+          struck = await strike(victim, { processes, postgres, holder: await holderOf(ada, run) })
         }
-        expect(isKilled).toBe(true)
+        expect(struck, victim).not.toEqual([])
         expect(frames.at(-1), victim).toMatchObject({ event: 'done', data: { status: 'completed' } })
         expect(answerIn(frames)).toBe(WORDS)
-        await processes.ready(victim)
+        await Promise.all(struck.map((name) => processes.ready(name)))
         await expectNoGap(ada, run, frames)
         await expectKept(ada, run, WORDS)
         await expect.poll(() => shown(n), { message: victim }).toBe(answerIn(frames))
@@ -240,6 +243,16 @@ describe('14.3: who reads goes on without a gap', () => {
     })
   })
 })
+
+/** What the program says that seals keys and tokens with another key, and the code that it ends with. */
+async function sealAnew(env: Env): Promise<{ readonly code: unknown; readonly told: string }> {
+  const program = join(processes.folder, 'dist/keys.js')
+  const ended = promisify(execFile)(process.execPath, [program], { env: { ...env } })
+  return ended.then(
+    ({ stdout }) => ({ code: 0, told: stdout }),
+    ({ code, stdout }) => ({ code, told: stdout }),
+  )
+}
 
 it('14.4: settings, logins and conversations are in no process', async () => {
   const ada = await browser().be('ada')
@@ -259,6 +272,10 @@ it('14.4: settings, logins and conversations are in no process', async () => {
     expect((await ada.get('/api/settings')).body).toEqual({ ...settings, has_api_key: true })
     expect((await ada.get(`/api/sessions/${session}`)).status).toBe(200)
   }
+  const { env = {} } = processes.places.find(({ name }) => name === 'worker-1') ?? {}
+  expect(await sealAnew(env)).toMatchObject({ code: 0, told: expect.stringContaining('"sealed anew","settings":0') })
+  const lost = { ...env, SECRET_KEYS: `another:${'a'.repeat(32)}` }
+  expect(await sealAnew(lost)).toMatchObject({ code: 1, told: expect.stringContaining('"unreadable","settings":1') })
   await ada.send('PUT', '/api/settings', {
     provider: 'demo',
     base_url: null,

@@ -45,7 +45,9 @@ async function withoutWorkers(act: () => Promise<void>): Promise<void> {
 it('answers, and keeps what was said', async () => {
   const ada = await new Browser(...urls).be('ada')
   const session = await ada.newSession()
-  const run = await ada.say(session, 'Hello there')
+  const begun = await ada.post('/api/runs', { session_id: session, message: 'Hello there' })
+  expect(begun).toEqual({ status: 202, body: { run_id: expect.any(String), status: 'queued' } })
+  const { run_id: run } = begun.body
   const frames = await ada.ended(run)
   expect(answerIn(frames)).toContain('You said: **Hello there**')
   expect(frames.map(({ id }) => id).filter((id) => id !== null)).toEqual(frames.slice(0, -1).map((_, n) => n + 1))

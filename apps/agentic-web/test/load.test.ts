@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -8,12 +9,13 @@ import { SCALE } from '../../../test/scale'
 import { createProxy } from '../src/web-server/proxy'
 import { answerIn, Browser, type Frame } from './deployment'
 import { type Asked, startModelServer } from './model-server'
-import { startProcesses } from './processes'
+import { type Processes, startProcesses } from './processes'
 
 const CHATS = 200
 const ARRIVE_EVERY_MS = 50
-const TOKENS = 100
-const TOKEN_MS = 20
+const TOKENS = 150
+/** Slow enough that the first answer is still being said when the last one has begun. */
+const TOKEN_MS = 150
 const ANSWER = Array.from({ length: TOKENS }, (_, n) => `t${n} `).join('')
 
 /** As a model does: a word, and a while later another one. */
@@ -24,6 +26,20 @@ async function stream(asked: Asked): Promise<void> {
   }
   asked.say({}, 'stop')
   asked.done()
+}
+
+/** How many go on at the same time. */
+class Count {
+  peak = 0
+  #open = 0
+
+  begin(): void {
+    this.peak = Math.max(this.peak, ++this.#open)
+  }
+
+  end(): void {
+    this.#open--
+  }
 }
 
 /** Begins one after the other, and waits for all. */
@@ -38,6 +54,21 @@ async function arriving<T>(one: (n: number) => Promise<T>): Promise<T[]> {
 
 function p95(times: readonly number[]): number {
   return Math.round([...times].sort((a, b) => a - b)[Math.floor(times.length * 0.95)] ?? 0)
+}
+
+const TICK_MS = 10
+
+/** How long processes of a service have had a core until now, where Linux tells it. */
+function coreMs({ places, pidOf }: Processes, service: string): number {
+  const pids = places.filter((place) => place.service.name === service).map(({ name }) => pidOf(name))
+  return pids.reduce((sum: number, pid) => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13)
+    return sum + (Number(user) + Number(system)) * TICK_MS
+  }, 0)
 }
 
 async function bareModel(baseUrl: string): Promise<number> {
@@ -71,18 +102,28 @@ it.runIf(SCALE === 'full')('200 chats that stream at the same time have no gap, 
   await ada.send('PUT', '/api/settings', settings)
   const sessions = await Promise.all(Array.from({ length: CHATS }, () => ada.newSession()))
   const bare = await bareModel(model.baseUrl)
+  const streams = new Count()
+  const before = { worker: coreMs(processes, 'worker'), api: coreMs(processes, 'api') }
   const times = await arriving(async (n) => {
     const began = performance.now()
     let first = 0
     const frames: Frame[] = []
     for await (const frame of ada.follow(await ada.say(sessions[n] ?? '', 'hello'))) {
       frames.push(frame)
-      if (frame.data.type === 'step:chunk') first ||= performance.now() - began
+      if (first > 0 || frame.data.type !== 'step:chunk') continue
+      first = performance.now() - began
+      streams.begin()
     }
+    streams.end()
     expect(answerIn(frames)).toBe(ANSWER)
     expect(frames.slice(0, -1).map(({ id }) => id)).toEqual(frames.slice(0, -1).map((_, each) => each + 1))
     return first
   })
   console.log(`first token, p95 of ${CHATS}: ${p95(times)} ms; of the model alone behind the same proxy: ${bare} ms`)
+  const perAnswer = (service: 'worker' | 'api') => Math.round((coreMs(processes, service) - before[service]) / CHATS)
+  console.log(
+    `of a core, for an answer of ${TOKENS} tokens: a worker ${perAnswer('worker')} ms, an api ${perAnswer('api')} ms`,
+  )
+  expect(streams.peak).toBe(CHATS)
   expect(model.asked).toHaveLength(2 * CHATS)
 })

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { readApiConfig } from '../src/config'
 import { placeOfTokens } from '../src/oauth/place'
 import { returnPathOf } from '../src/oauth/return-path'
 import { Browser, PUBLIC_URL } from './deployment'
 import { type Issuer, wayBack, wayTo } from './issuer'
+import { sayAll, startModelServer } from './model-server'
 import { PROD } from './oauth-address-checks'
 import { OAUTH_CASES } from './oauth-cases'
 import {
@@ -182,6 +183,29 @@ describe('a connected account', () => {
     const row = await site.stored()
     expect(row?.tokens).toBe(made)
     expect(token).toBe(opened(row?.tokens).access)
+  })
+
+  it('is what models at its provider are asked with, and no others, unless its user has given a key', async () => {
+    const answering = () => startModelServer((asked) => sayAll(asked, 'hello'))
+    const [own, other] = await Promise.all([answering(), answering()])
+    const env = { MODEL_HOSTS: `${own.host},${other.host}`, OPENAI_API_ORIGIN: `http://${own.host}` }
+    const [api, worker] = await Promise.all([site.deployment.startApi(env), site.deployment.startWorker(env)])
+    onTestFinished(async () => void (await Promise.all([api.stop(), worker.stop()])))
+    const ada = await site.connected()
+    ada.urls = [api.url]
+    const session = await ada.newSession()
+    const askWith = async (settings: object) => {
+      const chosen = { provider: 'openai-compatible', model: 'm', reasoning: 'none', ...settings }
+      expect((await ada.send('PUT', '/api/settings', chosen)).status).toBe(200)
+      await ada.ended(await ada.say(session, 'hello'))
+    }
+    await askWith({ base_url: own.baseUrl })
+    await askWith({ base_url: other.baseUrl })
+    await askWith({ base_url: own.baseUrl, api_key: 'sk-of-ada' })
+    const token = opened((await site.stored())?.tokens).access
+    expect(own.asked.map(({ authorization }) => authorization)).toEqual([`Bearer ${token}`, 'Bearer sk-of-ada'])
+    expect(other.asked.map(({ authorization }) => authorization)).toEqual([undefined])
+    await ada.send('PUT', '/api/settings', { provider: 'demo', base_url: null, model: 'demo', reasoning: 'none' })
   })
 
   const opened = (tokens: string | undefined) =>

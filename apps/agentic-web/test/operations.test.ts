@@ -1,14 +1,10 @@
-import { execFile, spawnSync } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { parse } from 'yaml'
 import { createDatabase, type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
-import { SCALE } from '../../../test/scale'
-import { removeExpired } from '../src/worker/housekeeping'
+import { lookAfter, removeExpired } from '../src/worker/housekeeping'
 import { type Env, readApiConfig, readWebConfig, readWorkerConfig, VARIABLES } from '../src/config'
 import { createServices } from '../src/api/app'
 import { openDatabase } from '../src/database/open'
@@ -239,76 +235,6 @@ describe('docker-compose.yml', () => {
   })
 })
 
-describe('the Dockerfile', () => {
-  // Minutes, and a network: what is installed is fetched anew.
-  it.runIf(SCALE === 'full')('builds programs that start, in an empty folder', async () => {
-    const root = await mkdtemp(join(tmpdir(), 'agentic-web-image-'))
-    onTestFinished(() => rm(root, { recursive: true, force: true }))
-    const lines = (await readFile(join(APP, 'Dockerfile'), 'utf8')).split('\n')
-    const build = lines.slice(
-      0,
-      lines.findIndex((line) => line.endsWith(' AS app')),
-    )
-    for (const line of build) {
-      const [, instruction, rest = ''] = /^(COPY|RUN) (.*)$/.exec(line) ?? []
-      if (instruction === 'COPY') await copy(rest.split(' '), root)
-      if (instruction === 'RUN') await promisify(execFile)('sh', ['-c', rest], { cwd: root, maxBuffer: 1e8 })
-    }
-    const dist = join(root, 'image/dist')
-    await cp(join(root, 'apps/agentic-web/dist'), dist, { recursive: true })
-    const missed = { api: 'DATABASE_URL', worker: 'DATABASE_URL', web: 'API_URLS' }
-    for (const [program, variable] of Object.entries(missed)) {
-      const { stderr } = await promisify(execFile)(process.execPath, [join(dist, `${program}.js`)], { env: {} }).catch(
-        (error: { stderr: string }) => error,
-      )
-      expect(stderr).toContain(`- ${variable} `)
-    }
-    expect(await readFile(join(dist, 'web/index.html'), 'utf8')).toContain('<script')
-  })
-
-  it.runIf(SCALE === 'full' && canInstallInACopy())('gives workers a bubblewrap', async () => {
-    const lines = (await readFile(join(APP, 'Dockerfile'), 'utf8')).split('\n')
-    const stage = lines.slice(lines.findIndex((line) => line.endsWith(' AS worker')))
-    const installs = stage.filter((line) => line.startsWith('RUN ')).map((line) => line.slice('RUN '.length))
-    expect(installs).toHaveLength(1)
-    const without = 'if command -v bwrap; then dpkg --remove --force-depends bubblewrap; fi; ! command -v bwrap'
-    const script = [without, ...installs, 'bwrap --version'].join('\n')
-    const { stdout } = await promisify(execFile)(...inACopyOfTheSystem(script), { maxBuffer: 1e8 })
-    expect(stdout).toMatch(/^bubblewrap \d/m)
-  })
-})
-
-/** Programs that are installed go into a layer above the system of this machine, which is thrown away with the name space. */
-const IN_A_COPY_OF_THE_SYSTEM = [
-  'layers=$(mktemp -d)',
-  'mount -t tmpfs tmpfs "$layers"',
-  'mkdir "$layers/changed" "$layers/own" "$layers/copy"',
-  'mount -t overlay overlay -o "lowerdir=/,upperdir=$layers/changed,workdir=$layers/own" "$layers/copy"',
-  'mount --rbind /dev "$layers/copy/dev"',
-  'mount --rbind /proc "$layers/copy/proc"',
-  'exec chroot "$layers/copy" sh -euc "$1"',
-].join(' && ')
-
-function inACopyOfTheSystem(script: string): readonly [string, readonly string[]] {
-  return ['unshare', ['--mount', 'sh', '-c', IN_A_COPY_OF_THE_SYSTEM, 'sh', script]]
-}
-
-function canInstallInACopy(): boolean {
-  return spawnSync(...inACopyOfTheSystem('command -v apt-get')).status === 0
-}
-
-async function copy(given: readonly string[], to: string): Promise<void> {
-  const target = given.at(-1) ?? ''
-  for (const path of given.slice(0, -1)) {
-    const from = join(APP, '../..', path)
-    const isInto = target.endsWith('/')
-    const destination = isInto ? join(to, target, path.split('/').at(-1) ?? '') : join(to, target)
-    await mkdir(dirname(destination), { recursive: true })
-    const isWanted = (source: string) => !/\/(node_modules|dist|\.turbo)(\/|$)/.test(source)
-    await cp(from, destination, { recursive: true, filter: isWanted })
-  }
-}
-
 it('an instance that starts has all tables from one migration, which one process makes at a time', async () => {
   const database = await createDatabase()
   onTestFinished(() => database.drop())
@@ -440,12 +366,16 @@ describe('what is kept', () => {
     // What came last has ended, and what was before it still waits.
     await ada.post(`/api/runs/${await ada.say(waiting, 'never mind')}/cancel`)
     await database.db.updateTable('sessions').set({ updated_at: long }).where('session_id', '=', waiting).execute()
-    await removeExpired(database, { sessionDays: 30 })
-    expect((await ada.get('/api/sessions')).body.sessions).toMatchObject([
-      { session_id: young, state: 'completed' },
-      { session_id: waiting, state: 'cancelled' },
-    ])
-    expect(await database.durably.getRuns({ labels: { session: old } })).toEqual([])
+    const household = { ...database, tools: [], config: { sessionDays: 30 }, log: () => {}, everyMs: 100 }
+    onTestFinished(await lookAfter(household))
+    await expect
+      .poll(async () => (await ada.get('/api/sessions')).body.sessions)
+      .toMatchObject([
+        { session_id: young, state: 'completed' },
+        { session_id: waiting, state: 'cancelled' },
+      ])
+    // They go a moment after their session.
+    await expect.poll(() => database.durably.getRuns({ labels: { session: old } })).toEqual([])
     expect((await ada.get(`/api/sessions/${old}/files`)).status).toBe(404)
     const files = await database.db.selectFrom('session_files').select('session_id').execute()
     expect(files).toEqual([{ session_id: young }])

@@ -21,6 +21,8 @@ export interface Processes {
   readonly apiUrls: readonly string[]
   readonly lines: readonly string[]
   readonly databaseUrl: string
+  /** Where `dist` is. */
+  readonly folder: string
   /** Ends the process in that place, without a word; it is started again. */
   kill(name: string, signal?: NodeJS.Signals): Promise<void>
   pidOf(name: string): number | undefined
@@ -71,6 +73,7 @@ export async function startProcesses({ given = {}, own = {}, ...options }: Proce
     apiUrls: places.filter(({ service }) => service.name === 'api').map((place) => `http://127.0.0.1:${place.port}`),
     lines,
     databaseUrl: database.url,
+    folder,
     async kill(name, signal = 'SIGKILL') {
       // One that was ended before is on its way back.
       await expect.poll(() => supervisor.pidOf(name)).toBeDefined()

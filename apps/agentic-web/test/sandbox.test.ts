@@ -1,20 +1,23 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { paced } from '../../../test/pace'
 import { SCALE, scaled } from '../../../test/scale'
+import { type Env, readWorkerConfig } from '../src/config'
 import { createBashTool } from '../src/sandbox'
 import { attemptsOn } from '../src/sandbox/attempts'
-import { openTestSandbox, whereThereIsASandbox } from '../src/sandbox/nobody-sandbox'
+import { openTestSandbox, USER_OF_TESTS, whereThereIsASandbox } from '../src/sandbox/nobody-sandbox'
 import { CANARY, plantHost, SMALL_LIMITS } from '../src/sandbox/targets'
-import { Browser, deploy, type Deployment, isPiece, piecesIn } from './deployment'
+import { startWorker } from '../src/worker/start'
+import { type Answered, Browser, deploy, deployed, ENV, type Deployment, isPiece, piecesIn } from './deployment'
 import { type Asked, call, openModelServer, sayAll } from './model-server'
 
 const host = await plantHost()
 /** Calls have the time that they have in a deployment. */
 const sandbox = await openTestSandbox({ limits: { ...SMALL_LIMITS, seconds: 30 } })
 const ATTEMPTS = attemptsOn(host.targets).map((attempt, number) => ({ ...attempt, number }))
+const SECRETS = ['SECRET_KEYS', 'DATABASE_URL', 'LINK_SECRET']
 const TRIED = ATTEMPTS.filter(({ number }) => number % scaled({ quick: 9, full: 1 }) === 0)
 
 afterAll(() => host.end())
@@ -26,6 +29,32 @@ function answerWithHarm(asked: Asked): void {
   if (role === 'tool') sayAll(asked, 'That was all.')
   else call(asked, 'bash', JSON.stringify({ command: ATTEMPTS[Number(number)]?.command }))
 }
+
+/** What a user is told that workers can call. */
+async function toolsOf({ startApi }: Deployment): Promise<string[]> {
+  const ada = await new Browser((await startApi()).url).be('ada')
+  return (await ada.get('/api/tools')).body.tools.map(({ name }: Answered) => name)
+}
+
+const AS_NOBODY = USER_OF_TESTS === null ? {} : { SANDBOX_USER: '65534:65534' }
+
+/** Which does not come as far as to its database. */
+function startsWith(given: Env) {
+  const env = { ...ENV, DATABASE_URL: 'postgres://localhost/app', SANDBOX: 'bwrap', ...given }
+  return startWorker(readWorkerConfig(env), () => {})
+}
+
+describe('a worker that is to have a sandbox', () => {
+  it('does not start without bubblewrap, and says what to do', async () => {
+    vi.stubEnv('PATH', '/nowhere')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    await expect(startsWith(AS_NOBODY)).rejects.toThrow('apt-get install bubblewrap')
+  })
+
+  it.runIf(USER_OF_TESTS !== null)('does not start as root, where nobody else is named for it', async () => {
+    await expect(startsWith({})).rejects.toThrow('SANDBOX_USER=65534:65534')
+  })
+})
 
 describe(
   'bash in a chat',
@@ -62,6 +91,14 @@ describe(
       return run
     }
 
+    it('is offered by workers that are told to, and by no others', async () => {
+      const own = await deployed()
+      await own.startWorker()
+      expect(await toolsOf(own)).not.toContain('bash')
+      await own.startWorker({ SANDBOX: 'bwrap', ...AS_NOBODY })
+      expect(await toolsOf(own)).toContain('bash')
+    })
+
     it('keeps the files of the session from one call to the next, and shows them to nobody else', async () => {
       const ada = await new Browser(...urls).be('ada')
       const session = await ada.newSession()
@@ -79,6 +116,8 @@ describe(
     })
 
     it('finds none of the secrets of its worker', async () => {
+      for (const name of SECRETS) vi.stubEnv(name, deployment.env[name])
+      onTestFinished(() => void vi.unstubAllEnvs())
       const ada = await new Browser(...urls).be('ada')
       const found = await runs(
         ada,
@@ -88,7 +127,7 @@ describe(
       expect(found).toMatchObject({ isError: false })
       const told = JSON.stringify(found)
       expect(told).toContain('looked')
-      for (const name of ['SECRET_KEYS', 'DATABASE_URL', 'LINK_SECRET']) {
+      for (const name of SECRETS) {
         expect(told).not.toContain(name)
         expect(told).not.toContain(deployment.env[name])
       }

@@ -1,4 +1,5 @@
 import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createApp, createServices } from '../src/api/app'
 import { readApiConfig } from '../src/config'
@@ -84,6 +85,25 @@ async function send(browser: Browser, route: string) {
   return shown
 }
 
+/** Asks by routes, with what their addresses have in the place of names. */
+function writing(browser: Browser) {
+  const written = new Set<string>()
+  const write = async (route: string, names: Readonly<Record<string, string>>, body?: unknown): Promise<Answered> => {
+    written.add(route)
+    const [method = '', address = ''] = route.split(' ')
+    const path = address.replace(/:(\w+)/g, (_, name) => encodeURIComponent(names[name] ?? ''))
+    const json = { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+    const response = await browser.fetch(path, { method, ...(body !== undefined && json) })
+    expect(response.ok, route).toBe(true)
+    const text = await response.text()
+    return /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text
+  }
+  return { write, written }
+}
+
+const TABLES_OF_USERS = /\b(sessions|messages|session_files|staged_files|settings|auth|forgotten_runs)\b/
+const HAS_USER = /^insert into .*"user_id"|\b(?:user_id|tenant)"? = \$/s
+
 describe('what is of one user', () => {
   it('is not there for another, on any route', async () => {
     const grace = await new Browser(url).be('grace')
@@ -115,6 +135,37 @@ describe('what is of one user', () => {
     expect(seen).toBeGreaterThanOrEqual(mine.length + shown.length)
   })
 
+  it('is written, and read by who answers, with the user in each statement', async () => {
+    const heard = vi.spyOn(pg.Client.prototype, 'query')
+    onTestFinished(() => heard.mockRestore())
+    const { write, written } = writing(ada)
+    const { session_id: id } = await write('POST /api/sessions', {}, {})
+    const { run_id: runId } = await write('POST /api/runs', {}, { session_id: id, message: 'note: hers' })
+    const { name } = await ada.until(runId, isPiece('asked'))
+    await write('POST /api/approvals/:runId/:name/link', { runId, name })
+    await write('POST /api/approvals/:runId/:name', { runId, name }, { decision: 'approve' })
+    await ada.ended(runId)
+    await write('POST /api/chat/:sessionId', { sessionId: id }, { message: 'hello' })
+    const run = await ada.say(id, 'note: never mind')
+    await write('POST /api/runs/:id/cancel', { id: run })
+    await ada.ended(run)
+    await write('POST /api/runs/:id/retry', { id: run })
+    await write('PATCH /api/sessions/:id', { id }, { title: 'Hers' })
+    await write('PUT /api/settings', {}, { provider: 'demo', base_url: null, model: 'demo', reasoning: 'none' })
+    await write('DELETE /api/connection', {})
+    await write('DELETE /api/sessions/:id', { id })
+    const isOfUsers = (route: string) => /^(?!GET|ALL).* \/api\/(?!auth|oauth|durably)/.test(route)
+    expect([...written]).toEqual(expect.arrayContaining((await listeningApi()).routes.filter(isOfUsers)))
+
+    const queries = heard.mock.calls.map(([query]): string | { text: string } => query)
+    const statements = queries.map((query) => (typeof query === 'string' ? query : query.text))
+    const ofUsers = statements.filter((text) => TABLES_OF_USERS.test(text))
+    for (const table of ['sessions', 'messages', 'session_files', 'staged_files', 'settings', 'auth']) {
+      expect(ofUsers.some((text) => text.includes(`"${table}"`))).toBe(true)
+    }
+    expect(ofUsers.filter((text) => !HAS_USER.test(text))).toEqual([])
+  })
+
   it('is not in lists and settings of another', async () => {
     const grace = await new Browser(url).be('grace')
     await ada.send('PUT', '/api/settings', {
@@ -140,7 +191,8 @@ describe('what is of one user', () => {
       const address = `/api/durably${path.replace('{id}', own.run)}`
       for (const method of Object.keys(methods)) {
         const { status } = await grace.send(method.toUpperCase(), address, method === 'get' ? undefined : {})
-        expect([403, 404], `${method} ${path}`).toContain(status)
+        const isAllowed = method === 'get' || /\/(?:cancel|retry)$/.test(path)
+        expect(status, `${method} ${path}`).toBe(isAllowed ? 404 : 403)
       }
     }
     for (const path of ['/signal', '/fork', '/unpark', '/fail']) {
@@ -194,13 +246,13 @@ describe('a page of another site', () => {
 })
 
 it('too many runs of one user are refused, at all instances together, and another goes on', async () => {
-  const second = await deployment.startApi({ RUNS_PER_MINUTE: '6' })
-  const third = await deployment.startApi({ RUNS_PER_MINUTE: '6' })
+  const second = await deployment.startApi({ RUNS_PER_MINUTE: '9' })
+  const third = await deployment.startApi({ RUNS_PER_MINUTE: '9' })
   const grace = await new Browser(second.url, third.url).be('grace')
   const session_id = await grace.newSession()
   const answers = []
-  for (let n = 0; n < 8; n++) answers.push((await grace.post('/api/runs', { session_id, message: 'hi' })).status)
-  // What she asked for in vain above counts, too.
+  for (let n = 0; n < 11; n++) answers.push((await grace.post('/api/runs', { session_id, message: 'hi' })).status)
+  // What each of them asked for above counts, too.
   expect(answers.slice(0, 2)).toEqual([202, 202])
   expect(answers.slice(-2)).toEqual([429, 429])
   ada.urls = [second.url]

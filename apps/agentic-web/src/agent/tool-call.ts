@@ -67,9 +67,16 @@ async function isToBeAsked(run: AgentRun, { call, isHere }: Asking): Promise<boo
   return call.needsApproval && (isHere || (await wasBegun(run, stepNames.approval(call.call))))
 }
 
-async function wasBegun({ ctx, db }: AgentRun, name: string): Promise<boolean> {
-  const steps = db.selectFrom('durably_steps').where('run_id', '=', ctx.runId).where('name', '=', name)
-  return (await steps.select('name').executeTakeFirst()) !== undefined
+async function wasBegun({ ctx, db, input }: AgentRun, name: string): Promise<boolean> {
+  const step = await db
+    .selectFrom('durably_steps as step')
+    .innerJoin('durably_runs as run', 'run.id', 'step.run_id')
+    .where('run.id', '=', ctx.runId)
+    .where('run.tenant', '=', input.user_id)
+    .where('step.name', '=', name)
+    .select('step.name')
+    .executeTakeFirst()
+  return step !== undefined
 }
 
 /** In the place of a tool that this worker has not. Another one may have begun the call: it is told of as any that has effects. */

@@ -8,8 +8,8 @@ export class SandboxUnavailable extends Error {
   override readonly name = 'SandboxUnavailable'
 }
 
-export function findBwrap(path: string = process.env['PATH'] ?? ''): string | null {
-  const candidates = [...path.split(delimiter), '/usr/bin'].map((folder) => join(folder, 'bwrap'))
+export function findBwrap(path: string = process.env['PATH'] ?? '/usr/bin'): string | null {
+  const candidates = path.split(delimiter).map((folder) => join(folder, 'bwrap'))
   return candidates.find(isProgram) ?? null
 }
 

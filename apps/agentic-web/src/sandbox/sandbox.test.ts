@@ -73,6 +73,13 @@ describe(
       expect(result).toMatchObject({ exitCode: null, endedBy: 'time', changes: { written: [], removed: [] } })
     })
 
+    it('ends when all that it started have used its processor time together, and changes nothing then', async () => {
+      const short = await openTestSandbox({ limits: { cpuSeconds: 1 } })
+      const spin = '(while :; do :; done) &'
+      const result = await run(`echo x > new.txt; ${spin} ${spin} ${spin} wait`, [], short)
+      expect(result).toMatchObject({ exitCode: null, endedBy: 'cpu', changes: { written: [], removed: [] } })
+    })
+
     it('changes nothing when it ends what is around it', async () => {
       const result = await run('rm kept.txt; kill -KILL $PPID; sleep 100', [file('kept.txt', 'x')])
       expect(result).toMatchObject({ exitCode: null, endedBy: 'itself', changes: { removed: [] } })

@@ -16,18 +16,20 @@ interface Household extends Opened {
   readonly tools: readonly AnyTool[]
   readonly config: Pick<WorkerConfig, 'sessionDays'>
   readonly log: Log
+  /** Between two rounds. */
+  readonly everyMs?: number
 }
 
 /** Tells what this worker can call, and removes what has expired; any number of workers may. Answers how to end it. */
 export async function lookAfter(household: Household): Promise<() => void> {
-  const { db, tools, config, log } = household
+  const { db, tools, config, log, everyMs = EVERY_MS } = household
   await tellTools(db, tools)
   await warnOfOthers(household)
   const timer = setInterval(() => {
     Promise.all([tellTools(db, tools), removeExpired(household, config)]).catch((error) => {
       log('warn', 'housekeeping failed', { error: String(error) })
     })
-  }, EVERY_MS)
+  }, everyMs)
   timer.unref()
   return () => clearInterval(timer)
 }

@@ -5,6 +5,8 @@ import { PATIENCE_MS } from '../../../../test/pace'
 import type { RunningApi } from '../../src/api/start'
 import { deploy } from '../../test/deployment'
 import { CLIENT, startIssuer } from '../../test/issuer'
+import { startMailbox } from '../../test/mailbox'
+import { CALLBACKS } from '../../test/oauth-site'
 import { startBalancer } from './balancer'
 import { buildPage } from './built-page'
 
@@ -14,13 +16,18 @@ export type ChatSite = Awaited<ReturnType<typeof openSite>>
 export async function openSite() {
   const [folder, browser] = await Promise.all([buildPage(), chromium.launch(chromiumOptions())])
   const balancer = await startBalancer(folder)
-  const issuer = await startIssuer({ redirectUris: [`${balancer.url}/auth/callback`] })
+  const issuer = await startIssuer({ redirectUris: Object.values(CALLBACKS).map((path) => `${balancer.url}${path}`) })
+  const mailbox = await startMailbox()
   // Words take a moment, so that an answer can be caught in the middle.
   const deployment = await deploy({
     PUBLIC_URL: balancer.url,
     DEMO_WORD_MS: '4',
     DRAIN_MS: '0',
     MODEL_HOSTS: 'localhost,api.openai.com',
+    FETCH_HOSTS: mailbox.host,
+    SIGN_IN_ISSUER: issuer.url,
+    SIGN_IN_CLIENT_ID: CLIENT.id,
+    SIGN_IN_CLIENT_SECRET: CLIENT.secret,
     OPENAI_OAUTH_ISSUER: issuer.url,
     OPENAI_OAUTH_CLIENT_ID: CLIENT.id,
     OPENAI_OAUTH_CLIENT_SECRET: CLIENT.secret,
@@ -39,6 +46,7 @@ export async function openSite() {
   return {
     url: balancer.url,
     issuer,
+    mailbox,
     startApis,
     stopApis,
     /** One goes away in the middle of what it does, and another one comes. */
@@ -53,6 +61,7 @@ export async function openSite() {
       await deployment.end()
       await balancer.close()
       await issuer.end()
+      mailbox.end()
     },
   }
 }

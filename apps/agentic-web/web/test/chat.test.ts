@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { scaled } from '../../../../test/scale'
 import { answer, button, type ChatSite, openSite, say, signIn, textOf } from './chat-site'
 
 let site: ChatSite
@@ -147,10 +148,15 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
     }))
 })
 
-describe('the page', () => {
+/** Other tests of the quick lane speak the new one. */
+const OLD_FIRST = ['chat', 'runs'].slice(0, scaled({ quick: 1, full: 2 }))
+
+describe.each(OLD_FIRST)('14.5: what goes wrong, by the contract of %s', (contract) => {
+  const start = `/?contract=${contract}`
+
   it('says that an answer began again when its worker went away, and shows it whole', () =>
     site.withTabs(async ({ open }) => {
-      const page = await open()
+      const page = await open(start)
       await signIn(page)
       await say(page, 'write 200 words')
       await expect.poll(() => textOf(answer(page))).toContain('word-20 ')
@@ -163,7 +169,7 @@ describe('the page', () => {
 
   it('shows what a model wrote as text: it fetches nothing, runs nothing, and no link of it runs anything', () =>
     site.withTabs(async ({ open, complaints }) => {
-      const page = await open()
+      const page = await open(start)
       await signIn(page)
       const asked = new Set<string>()
       page.on('request', (request) => asked.add(new URL(request.url()).host))
@@ -196,7 +202,7 @@ describe('the page', () => {
       await page.getByLabel('Address').fill(`${site.url}/model/v1`)
       await button(page, 'Save').click()
       await page.getByText('Saved.').waitFor()
-      const chat = await open()
+      const chat = await open(start)
       await say(chat, 'Anybody?')
       await chat.getByText('This did not work.').waitFor()
       await page.getByLabel('Provider', { exact: true }).selectOption('demo')
@@ -206,7 +212,9 @@ describe('the page', () => {
       await button(chat, 'Try again').click()
       await expect.poll(() => textOf(answer(chat))).toContain('You said: Anybody?')
     }))
+})
 
+describe('the page', () => {
   it('stores a key and never shows it again', () =>
     site.withTabs(async ({ open }) => {
       const page = await open('/settings')
@@ -226,10 +234,10 @@ describe('the page', () => {
       await button(page, 'Save').click()
     }))
 
-  it('connects an account at the provider and lets go of it again, and says when that did not work', () =>
+  it('signs in at a provider, connects an account at one and lets go of it again, and says when that did not work', () =>
     site.withTabs(async ({ open }) => {
       const page = await open('/settings')
-      await page.getByRole('button', { name: 'Grace' }).click()
+      await page.getByRole('link', { name: 'Sign in' }).click()
       const card = page.getByRole('region', { name: 'Account at the model provider' })
       site.issuer.state.agrees = false
       await card.getByRole('button', { name: 'Connect' }).click()

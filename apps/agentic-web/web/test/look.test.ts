@@ -75,6 +75,18 @@ const STATES: readonly (readonly [string, (page: Page, site: ChatSite) => Promis
     },
   ],
   [
+    'interrupted',
+    async (page, { url, mailbox, changeWorker }) => {
+      await page.goto(url)
+      await say(page, `/post_json ${JSON.stringify({ url: `http://${mailbox.host}/`, body: { text: 'hello' } })}`)
+      await button(page, 'Approve').click()
+      await expect.poll(() => mailbox.got.length).toBe(1)
+      await changeWorker()
+      await button(page, 'Call it again').waitFor()
+      await page.getByText('nobody knows whether it did its work').waitFor()
+    },
+  ],
+  [
     'settings',
     (page, { url }) => page.goto(`${url}/settings`).then(() => page.getByText('asks you first').first().waitFor()),
   ],
