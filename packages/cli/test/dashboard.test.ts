@@ -7,6 +7,7 @@ import { createDurably } from '@coji/durably'
 import { betterSqlite3 } from '@coji/durably/better-sqlite3'
 import { createDurablyClient } from '@coji/durably-server/client'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { described } from '../../server/test/described'
 import { type Ids, newFile, PLACES, type Program, tempFile, usePrograms } from './kit'
 
 const programs = usePrograms()
@@ -15,7 +16,7 @@ async function serve(address: string, ...args: readonly string[]) {
   const site = programs.start('durably', ['dashboard', '--db', address, '--port', '0', ...args])
   onTestFinished(() => void site.child.kill('SIGKILL'))
   const [url] = await site.said(/^http:\S+$/m)
-  return { site, url, client: createDurablyClient({ url: `${url}/api` }) }
+  return { site, url, client: createDurablyClient({ url: `${url}/api`, fetch: described(fetch, '/api') }) }
 }
 
 /** With a `Host` of one's own, which fetch does not let one choose. */
