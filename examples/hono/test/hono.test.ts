@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createDurablyClient } from '@coji/durably-server/client'
 import { expect, it, type TestContext } from 'vitest'
+import { describedClient, expectAllDescribed } from '../../../test/mounted-handler'
 
 const START = fileURLToPath(new URL('../src/start.js', import.meta.url))
 const [ADA, CHARLES] = ['ada:analytical', 'charles:difference']
@@ -46,7 +46,7 @@ it('takes orders, shows them to those who may see them, and goes on after a kill
   const first = await start(context, database)
   const tea = await place(first.url, 'tea', 12)
   const piano = await place(first.url, 'piano', 9000)
-  const ada = (url: string) => createDurablyClient({ url: `${url}/api/durably`, headers: as(ADA) })
+  const ada = (url: string) => describedClient(`${url}/api/durably`, as(ADA))
   expect(await ada(first.url).wait(tea)).toMatchObject({ output: 'shipped' })
   for await (const { type } of ada(first.url).subscribe(piano)) if (type === 'run:suspend') break
 
@@ -54,7 +54,7 @@ it('takes orders, shows them to those who may see them, and goes on after a kill
   expect((await fetch(`${first.url}/admin/durably/api/runs`, { headers: as('ada:wrong') })).status).toBe(401)
   const page = await fetch(`${first.url}/admin/durably`, { headers: as(CHARLES) })
   expect(await page.text()).toContain('content="/admin/durably/api"')
-  const charles = createDurablyClient({ url: `${first.url}/admin/durably/api`, headers: as(CHARLES) })
+  const charles = describedClient(`${first.url}/admin/durably/api`, as(CHARLES))
   expect(await charles.me()).toMatchObject({ actor: 'charles', actions: ['read'] })
   await expect(charles.signal(piano, 'approval', { approved: true })).rejects.toThrow('may not')
 
@@ -68,6 +68,7 @@ it('takes orders, shows them to those who may see them, and goes on after a kill
     status: 'completed',
     output: 'shipped',
   })
+  expectAllDescribed()
 
   second.child.kill('SIGTERM')
   expect(await once(second.child, 'close')).toEqual([0, null])

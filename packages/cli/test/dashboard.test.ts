@@ -5,8 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createDurably } from '@coji/durably'
 import { betterSqlite3 } from '@coji/durably/better-sqlite3'
+import { createScheduler } from '@coji/durably-cluster'
 import { createDurablyClient } from '@coji/durably-server/client'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { described } from '../../server/test/described'
 import { type Ids, newFile, PLACES, type Program, tempFile, usePrograms } from './kit'
 
 const programs = usePrograms()
@@ -15,7 +18,7 @@ async function serve(address: string, ...args: readonly string[]) {
   const site = programs.start('durably', ['dashboard', '--db', address, '--port', '0', ...args])
   onTestFinished(() => void site.child.kill('SIGKILL'))
   const [url] = await site.said(/^http:\S+$/m)
-  return { site, url, client: createDurablyClient({ url: `${url}/api` }) }
+  return { site, url, client: createDurablyClient({ url: `${url}/api`, fetch: described(fetch, '/api') }) }
 }
 
 /** With a `Host` of one's own, which fetch does not let one choose. */
@@ -86,6 +89,10 @@ describe('on a file', () => {
     await durably.migrate()
     await durably.trigger('job', {}, { tenant: 'acme' })
     await durably.trigger('job', {}, { tenant: 'other' })
+    const job = durably.defineJob({ name: 'report', input: z.unknown() }, () => {})
+    const nightly = { job, payload: { n: 1 }, cron: '0 2 * * *', tenant: 'acme' }
+    await createScheduler(durably).create('nightly', nightly)
+    await durably.publish({ type: 'paid', payload: { n: 2 }, tenant: 'acme' })
     await durably.close()
     return remove
   })
@@ -103,6 +110,11 @@ describe('on a file', () => {
   it('shows one tenant where that was said', async () => {
     const { client } = await serve(file, '--tenant', 'acme')
     expect((await client.getRuns()).map(({ tenant }) => tenant)).toEqual(['acme'])
+    // Schedules and messages are shown as well, and left as they are.
+    expect((await client.schedules()).schedules).toMatchObject([{ name: 'nightly', payload: { n: 1 } }])
+    expect((await client.messages()).messages).toMatchObject([{ type: 'paid', payload: { n: 2 }, processedAt: null }])
+    await expect(client.pauseSchedule('nightly')).rejects.toThrow('You may not')
+    await expect(client.replayMessages({ type: 'paid' })).rejects.toThrow('You may not')
   })
 
   it('says where it is in JSON as well', async () => {

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { mend, parkRun } from '../../server/test/parked'
 import { button, rows, withDashboard } from './dashboard-page'
 import { countHours } from './counted-hours'
+import { BASE } from './dashboard-site'
 import { gate } from './jobs'
 import { inLane } from '../../../test/scale'
 
@@ -156,6 +157,26 @@ test('cancels, retries and deletes a run on its page, and asks before', () =>
     await page.getByText('There are no runs yet').waitFor()
     // The browser itself tells of what is not there.
     expect(complaints.splice(0).every((text) => text.includes('404'))).toBe(true)
+  }))
+
+test('says who has the concurrency key that a run waits for, and leads there', () =>
+  withDashboard(async ({ page, site, open }) => {
+    const { durably, jobs } = site
+    const key = { concurrencyKey: 'shop' }
+    const holder = await jobs.importOrders.trigger({ file: 'a.csv', gate: 'holder' }, key)
+    const waiting = await jobs.importOrders.trigger({ file: 'b.csv' }, key)
+    durably.start()
+    await expect.poll(async () => (await durably.getRun(holder.id))?.status).toBe('running')
+    await open(`/runs/${waiting.id}`)
+    const why = page.getByRole('region', { name: 'What the run is doing' })
+    await why.getByText('waits for its concurrency key "shop"').waitFor()
+    await why.getByRole('link', { name: holder.id.slice(-8) }).click()
+    await why.getByText('It is running on worker').waitFor()
+    expect(new URL(page.url()).pathname).toBe(`${BASE}/runs/${holder.id}`)
+    gate('holder').open()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
+    await page.goBack()
+    await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
   }))
 
 test('lets a parked run go on when its code was mended, and ends one whose code was not', () =>

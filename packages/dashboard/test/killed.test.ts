@@ -7,6 +7,7 @@ import { newFolder, openWorker } from '../../server/test/file-worker'
 import { startServer } from '../../server/test/killable-server'
 import { withPageOf } from './dashboard-page'
 import { gate } from './jobs'
+import { watchAnswers } from './page-answers'
 
 const PROGRAM = fileURLToPath(new URL('./programs/serve-dashboard.ts', import.meta.url))
 
@@ -39,6 +40,7 @@ test('goes on with no gap and no double when the process of its server is killed
   await withPageOf(
     site,
     async ({ page, complaints, open }) => {
+      const answers = watchAnswers(page, '/api')
       const { id } = await durably.trigger('says', 1)
       durably.start()
       await open(`/runs/${id}`)
@@ -66,6 +68,9 @@ test('goes on with no gap and no double when the process of its server is killed
       await page.getByRole('link', { name: 'Timeline' }).click()
       await page.getByRole('region', { name: 'Streamed text' }).getByText(PARTS.join(''), { exact: true }).waitFor()
       expect(await page.evaluate('window.stayed')).toBe(true)
+      const { count, misfits } = await answers()
+      expect(count).toBeGreaterThan(PARTS.length)
+      expect(misfits).toEqual([])
       // The browser itself tells of a server that is not there.
       expect(complaints.splice(0).every((text) => text.includes('ERR_'))).toBe(true)
     },

@@ -18,10 +18,7 @@ function openForUsers(options: ApiOptions = {}) {
     authorize: ({ request }) => USERS[request.headers.get('authorization') ?? ''] ?? null,
     ...options,
   })
-  api.durably.defineJob({ name: 'job', input: z.unknown() }, (ctx) => {
-    ctx.log.info('the secret is 1234')
-    return ctx.run('step', () => 'secret 1234')
-  })
+  api.durably.defineJob({ name: 'job', input: z.unknown() }, (ctx) => ctx.run('step', () => 1))
   return api
 }
 
@@ -152,21 +149,4 @@ describe('writes from elsewhere', () => {
     expect(await durably.getRuns()).toEqual([])
     expect(await post(json, 'application/json; charset=utf-8')).toEqual([201, undefined])
   })
-})
-
-it('lets values of jobs be changed before they leave the server, wherever they are', async () => {
-  const { ask, durably } = openForUsers({
-    redact: (value, { field, run }) =>
-      field === 'payload' ? `of ${run.jobName}` : JSON.parse(JSON.stringify(value).replaceAll('1234', '****')),
-  })
-  const { json } = await ask('POST /runs', { body: { jobName: 'job', payload: 'secret' }, ...as('ann') })
-  await durably.runUntilIdle()
-  expect(json.payload).toBe('of job')
-  for (const part of ['', '/steps', '/logs', '/history', '/events']) {
-    const answer = JSON.stringify((await ask(`GET /runs/${json.id}${part}`, as('ann'))).json)
-    expect(answer, part).toContain('****')
-    expect(answer, part).not.toContain('1234')
-    expect(answer, part).not.toContain('"secret"')
-  }
-  expect(await durably.getRun(json.id)).toMatchObject({ payload: 'secret', output: 'secret 1234' })
 })

@@ -24,7 +24,8 @@ const misfits: string[] = []
 afterEachTest(expectAllDescribed)
 
 export function expectAllDescribed(): void {
-  expect(takeMisfits()).toEqual([])
+  const taken = takeMisfits()
+  expect(taken, taken.join('\n')).toEqual([])
 }
 
 export function takeMisfits(): readonly string[] {

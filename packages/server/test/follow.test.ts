@@ -1,5 +1,5 @@
 import { createMemoryStorage } from '@coji/durably-core/memory'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { reportSuite } from '../../../test/report'
 import { scaled } from '../../../test/scale'
@@ -125,6 +125,27 @@ describe('following a run over HTTP', () => {
     granted = null
     expect(isDone(await follower.toEnd())).toBe(false)
     expect((await api.ask(`GET /runs/${id}/events`)).status).toBe(401)
+  })
+
+  it('lets go of who does not read while the run goes on, with no done, and loses them nothing', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const keepAliveInterval = 1000
+    const api = openWithJobs({ keepAliveInterval })
+    const { id } = await api.durably.trigger('count', 5)
+    const follower = await followRun(api.handler, id)
+    await follower.until((messages) => messages.length === 1)
+    await api.durably.runUntilIdle()
+    // One sign of life it has room for, and four it has none for.
+    vi.advanceTimersByTime(5 * keepAliveInterval)
+    // No stream is open any more.
+    expect(vi.getTimerCount()).toBe(0)
+    const read = await follower.toEnd()
+    const whole = await (await followRun(api.handler, id)).toEnd()
+    expect(isDone(read)).toBe(false)
+    expect(read.length).toBeLessThan(whole.length / 2)
+    const rest = await followRun(api.handler, id, String(seqsOf(read).at(-1)))
+    expect([...read, ...(await rest.toEnd())]).toEqual(whole)
   })
 
   it('ends when the server goes', async () => {

@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { createDurably } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
@@ -17,6 +15,7 @@ import { type Random, randomFrom } from '../../cluster/test/simulation/random'
 import { createDurablyHandler } from '../src'
 import { intBelow, SEED } from './chance'
 import { described } from './described'
+import { handles, usedHeap } from './left-behind'
 
 const CLIENTS = scaled({ quick: 200, full: 1000 })
 const RUNS = scaled({ quick: 20, full: 100 })
@@ -79,20 +78,6 @@ class SocketFollower {
       else setImmediate(() => this.#connect())
     })
   }
-}
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-
-function usedHeap(): number {
-  collectGarbage()
-  return process.memoryUsage().heapUsed
-}
-
-/** What keeps a process alive that nobody needs any more. */
-function handles(): number {
-  const kinds = ['TCPSocketWrap', 'TCPServerWrap', 'Timeout']
-  return process.getActiveResourcesInfo().filter((kind) => kinds.includes(kind)).length
 }
 
 /** Counts what is asked for all streams together, and says when which event was stored. */

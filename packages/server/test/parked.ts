@@ -21,10 +21,14 @@ function openOn(storage: Storage, body: (ctx: JobContext) => unknown): Durably {
 }
 
 /** A run whose code has changed under it, as by a deploy: it waits for somebody to let it go on. */
-export async function parkRun({ storage }: Pick<Durably, 'storage'>, options: TriggerOptions = {}): Promise<string> {
+export async function parkRun(
+  { storage }: Pick<Durably, 'storage'>,
+  options: TriggerOptions = {},
+  payload: unknown = 1,
+): Promise<string> {
   const known = instances.get(storage) ?? { before: openOn(storage, before), after: openOn(storage, after) }
   instances.set(storage, known)
-  const { id } = await known.before.trigger(NAME, 1, options)
+  const { id } = await known.before.trigger(NAME, payload, options)
   await known.before.runUntilIdle()
   await known.before.signal(id, 'deploy')
   await known.after.runUntilIdle()

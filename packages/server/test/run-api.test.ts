@@ -24,9 +24,11 @@ import { z } from 'zod'
 import { createDurablyHandler } from '../src'
 import { createDurablyClient, type DurablyClient } from '../src/client'
 import { described } from './described'
+import { mend, parkRun } from './parked'
 
-/** What engine and client have in common. */
+/** What engine and client have in common. The engine waits by the handle of a job. */
 type RunApi = Omit<ScopedDurably, 'publish' | 'purge' | 'trigger' | 'batchTrigger'> & {
+  wait: DurablyClient['wait']
   trigger(
     jobName: string,
     payload?: unknown,
@@ -45,9 +47,20 @@ const STORAGES: Readonly<Record<string, () => Storage>> = {
   'better-sqlite3': () => createKyselyStorage({ dialect: betterSqlite3({ database: new Database(':memory:') }) }),
 }
 
-const SIDES: Readonly<Record<string, (durably: Durably) => RunApi>> = {
-  engine: (durably) => durably,
-  client: clientOf,
+interface Opened {
+  readonly durably: Durably
+  readonly jobs: Readonly<Record<string, Pick<RunApi, 'wait'>>> & { readonly same: Pick<RunApi, 'wait'> }
+}
+
+const SIDES: Readonly<Record<string, (opened: Opened) => RunApi>> = {
+  engine: ({ durably, jobs }) => ({
+    ...durably,
+    async wait(id, options) {
+      const { jobName = 'same' } = (await durably.getRun(id)) ?? {}
+      return (jobs[jobName] ?? jobs.same).wait(id, options)
+    },
+  }),
+  client: ({ durably }) => clientOf(durably),
 }
 
 function clientOf(durably: Durably): DurablyClient {
@@ -55,31 +68,37 @@ function clientOf(durably: Durably): DurablyClient {
   return createDurablyClient({ url: 'http://app.test', fetch: handler })
 }
 
-async function open(storage: Storage, history = true): Promise<Durably> {
+async function open(storage: Storage, history: boolean): Promise<Opened> {
   const durably = createDurably({ storage, logger: null })
   onTestFinished(() => durably.close())
   if (history) durably.use(withLogPersistence())
   await durably.migrate()
-  durably.defineJob({ name: 'steps', input: z.object({ count: z.number() }) }, async (ctx, { count }) => {
-    for (let n = 0; n < count; n++) {
-      ctx.log.info(`line ${n}`, { n })
-      await ctx.run(`step ${n}`, () => n)
-    }
-    return { count }
-  })
-  durably.defineJob({ name: 'ask', input: z.unknown() }, (ctx) => ctx.waitFor('answer', { schema: z.unknown() }))
-  durably.defineJob({ name: 'same', input: z.unknown() }, (_ctx, payload) => payload as string)
-  durably.defineJob({ name: 'coded', input: z.unknown() }, () => {
-    throw Object.assign(new Error('no money'), { code: 'E_PAY' })
-  })
+  return { durably, jobs: defineJobs(durably) }
+}
+
+function defineJobs(durably: Durably) {
+  const input = z.unknown()
   const retry = { maxAttempts: 2, delay: 3_600_000 }
-  durably.defineJob({ name: 'retried', input: z.unknown(), retry }, () => {
-    throw new Error('later')
-  })
-  durably.defineJob({ name: 'fail', input: z.unknown() }, () => {
-    throw new Error('it broke')
-  })
-  return durably
+  return {
+    steps: durably.defineJob({ name: 'steps', input: z.object({ count: z.number() }) }, async (ctx, { count }) => {
+      for (let n = 0; n < count; n++) {
+        ctx.log.info(`line ${n}`, { n })
+        await ctx.run(`step ${n}`, () => n)
+      }
+      return { count }
+    }),
+    ask: durably.defineJob({ name: 'ask', input }, (ctx) => ctx.waitFor('answer', { schema: z.unknown() })),
+    same: durably.defineJob({ name: 'same', input }, (_ctx, payload) => payload as string),
+    coded: durably.defineJob({ name: 'coded', input }, () => {
+      throw Object.assign(new Error('no money'), { code: 'E_PAY' })
+    }),
+    retried: durably.defineJob({ name: 'retried', input, retry }, () => {
+      throw new Error('later')
+    }),
+    fail: durably.defineJob({ name: 'fail', input }, () => {
+      throw new Error('it broke')
+    }),
+  }
 }
 
 /** Class, code, message and what else it has: everything that somebody may depend on. */
@@ -101,10 +120,11 @@ async function read<T>(stream: AsyncIterable<T>, count = Number.POSITIVE_INFINIT
 }
 
 describe.each(Object.entries(STORAGES))('on %s', (_storage, createStorage) => {
-  describe.each(Object.entries(SIDES))('the run API of the %s', (side, toApi) => {
+  describe.each(Object.entries(SIDES))('the run API of the %s', (_side, toApi) => {
     async function begin(history = true) {
-      const durably = await open(createStorage(), history)
-      const api = toApi(durably)
+      const opened = await open(createStorage(), history)
+      const { durably } = opened
+      const api = toApi(opened)
       const ran = async (jobName = 'steps', payload: unknown = { count: 2 }) => {
         const { id } = await api.trigger(jobName, payload)
         await durably.runUntilIdle()
@@ -359,26 +379,47 @@ describe.each(Object.entries(STORAGES))('on %s', (_storage, createStorage) => {
       })
     })
 
-    if (side === 'client')
-      it('waits for the end of a run, however that is', async () => {
-        const { durably, api, ran } = await begin()
-        const { wait } = clientOf(durably)
-        const id = await ran('same', 42)
-        expect(await wait(id)).toEqual({ id, output: 42 })
-        const failed = await ran('fail')
-        expect(await refusalOf(wait(failed))).toMatchObject({
-          kind: RunFailedError,
-          run: { id: failed, error: 'it broke' },
-        })
-        const { id: waiting } = await api.trigger('ask')
-        expect(await refusalOf(wait(waiting, { timeout: 1 }))).toMatchObject({ kind: TimeoutError })
-        expect(await refusalOf(wait(waiting, { signal: AbortSignal.abort(new Error('enough')) }))).toMatchObject({
-          message: 'enough',
-        })
-        const ended = refusalOf(wait(waiting))
-        await api.cancel(waiting)
-        expect(await ended).toMatchObject({ kind: CancelledError, runId: waiting })
-        expect(await refusalOf(wait(NOBODY))).toMatchObject({ kind: NotFoundError })
+    it('lets a parked run go on, or ends it as failed', async () => {
+      const { durably, api } = await begin()
+      const [mended, given] = [await parkRun(durably), await parkRun(durably)]
+      expect(await api.getRun(mended)).toMatchObject({ status: 'pending', waitingFor: { kind: 'unpark' } })
+      expect((await api.getRuns({ waitsFor: 'unpark' })).map(({ id }) => id)).toEqual([given, mended])
+      const failed = await api.failParked(given)
+      expect(failed).toEqual(await durably.getRun(given))
+      expect(failed.status).toBe('failed')
+      const unparked = await api.unpark(mended)
+      expect(unparked).toEqual(await durably.getRun(mended))
+      expect(unparked.waitingFor).toBeNull()
+      for (const command of [api.unpark, api.failParked])
+        for (const id of [mended, given]) expect(await refusalOf(command(id))).toMatchObject({ kind: ConflictError })
+      mend(durably)
+      await durably.runUntilIdle()
+      expect(await api.getRun(mended)).toMatchObject({ status: 'completed' })
+    })
+
+    it('waits for the end of a run, however that is', async () => {
+      const { api, ran } = await begin()
+      const id = await ran('same', 42)
+      expect(await api.wait(id)).toEqual({ id, output: 42 })
+      const failed = await ran('fail')
+      expect(await refusalOf(api.wait(failed))).toMatchObject({
+        kind: RunFailedError,
+        run: { id: failed, error: 'it broke' },
       })
+      const { id: waiting } = await api.trigger('ask')
+      expect(await refusalOf(api.wait(waiting, { timeout: 1 }))).toMatchObject({
+        kind: TimeoutError,
+        message: `Run ${waiting} did not end within 1 ms. It goes on.`,
+      })
+      expect(await refusalOf(api.wait(waiting, { signal: AbortSignal.abort(new Error('enough')) }))).toMatchObject({
+        message: 'enough',
+      })
+      for (const options of [{ timeout: -1 }, { timeout: Number.NaN }, { timeOut: 1 }])
+        expect(await refusalOf(api.wait(waiting, options))).toMatchObject({ kind: InvalidOptionError })
+      const ended = refusalOf(api.wait(waiting))
+      await api.cancel(waiting)
+      expect(await ended).toMatchObject({ kind: CancelledError, runId: waiting })
+      expect(await refusalOf(api.wait(NOBODY))).toMatchObject({ kind: NotFoundError })
+    })
   })
 })

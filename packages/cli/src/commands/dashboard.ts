@@ -6,6 +6,7 @@ import { isLoopback, refuseOtherHosts } from '../dashboard/hosts'
 import { listen } from '../dashboard/listen'
 import { openBrowser } from '../dashboard/open-browser'
 import { servedCluster } from '../dashboard/served-cluster'
+import { servedSchedules } from '../dashboard/served-schedules'
 import { withDatabase } from '../database/open'
 import type { CommonOptions } from '../options'
 import type { Terminal } from '../terminal/terminal'
@@ -25,7 +26,7 @@ export function serveDashboard(options: DashboardOptions, terminal: Terminal): P
     durably.onError((error, during) => terminal.note(`${during}: ${(error as Error).message}`))
     const granted = { actor: userInfo().username, tenant, allow: write ? 'all' : 'read' } as const
     const cluster = await servedCluster(durably)
-    const served = createDurablyHandler(durably, { authorize: () => granted, cluster })
+    const served = createDurablyHandler(durably, { authorize: () => granted, cluster, ...servedSchedules(durably) })
     const api = write ? await withBulkWorker(durably, served) : served
     const handler = refuseOtherHosts(createDashboard({ api }), host)
     const site = await listen(handler, { host, port })

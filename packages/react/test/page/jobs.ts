@@ -18,6 +18,10 @@ export function openGate(name: string): void {
   gates.get(name)?.open()
 }
 
+export function openGates(): void {
+  for (const { open } of gates.values()) open()
+}
+
 export const greet = defineJob(
   { name: 'greet', input: z.object({ name: z.string() }), output: z.object({ words: z.number() }) },
   async (ctx, { name }) => {

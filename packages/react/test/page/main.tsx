@@ -1,10 +1,13 @@
 import { StrictMode } from 'react'
 import { createRoot, hydrateRoot } from 'react-dom/client'
+import { createDurablyClient } from '../../../server/src/client/index'
 import { DurablyProvider, type RunApi } from '../../src/index'
 import { App, type Shown } from './app'
 import { closeGate, createInstance, openGate, READ_ON_SERVER } from './jobs'
 
-const durably = createInstance()
+/** The hooks work on either: an instance in this tab, or the one of the server of this page. */
+const durably: RunApi =
+  location.pathname === '/over-http' ? createDurablyClient({ url: '/api/durably' }) : createInstance()
 const renders: Shown[] = []
 const complaints: string[] = []
 const followed = { now: 0, ever: 0 }

@@ -1,3 +1,4 @@
+import { type OptionNames, refuseUnknownOptions, requireAge } from '@coji/durably-core/extend'
 import { CancelledError, isEnded, NotFoundError, RunFailedError, TimeoutError } from '@coji/durably-core'
 import type { Run, RunOutput, RunReads, WaitOptions } from '@coji/durably-core'
 import { pause } from './pause'
@@ -11,13 +12,18 @@ export interface ClientWaits {
   wait(id: string, options?: WaitOptions): Promise<RunOutput<unknown>>
 }
 
+const OPTIONS: OptionNames<WaitOptions> = { timeout: true, signal: true }
+
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 2000
 const GROWTH = 1.5
 
 export function createWaits({ getRun }: Pick<RunReads, 'getRun'>): ClientWaits {
   return {
-    async wait(id, { timeout, signal } = {}) {
+    async wait(id, options = {}) {
+      refuseUnknownOptions('wait()', options, OPTIONS)
+      const { timeout, signal } = options
+      if (timeout !== undefined) requireAge('timeout', timeout)
       const deadline = timeout === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeout
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS)) {
         signal?.throwIfAborted()
