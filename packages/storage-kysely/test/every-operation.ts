@@ -115,6 +115,9 @@ const OF_RUNS: readonly Operation[] = [
   held('failParked', (storage, { id: runId }) => storage.command({ ...FAIL_PARKED, runId })),
   ended('remove', (storage, { id: runId }) => storage.command({ kind: 'remove', runId })),
   ended('purge', (storage) => storage.purge({ statuses: ['failed'], limit: 100 })),
+  ended('purge: of a job, beyond those to keep', (storage) =>
+    storage.purge({ statuses: ['failed', 'completed'], jobNames: ['job'], olderThanMs: 1, keepNewest: 1, limit: 100 }),
+  ),
   ended('purge: by somebody', (storage) => storage.purge({ statuses: ['failed'], limit: 100, audit: noteOf() })),
   held('signal', (storage, { id: runId }) =>
     storage.signals.send({ runId, name: 'go', payload: null, dedupeKey: 'once', events: [EVENT] }),

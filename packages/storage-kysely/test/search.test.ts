@@ -68,6 +68,8 @@ const FILL = [
 ]
 
 /** Of what is rare: how far each index comes, and what is there. */
+const LONG_AGO = '2000-01-01T00:00:00.000Z'
+
 const FEW_STATEMENTS = 3
 
 /** In the quick lane, of what is not rare in any index: two for each stretch, for each number that is counted apart. */
@@ -143,6 +145,23 @@ describe(`lists and counts of ${RUNS} runs`, () => {
     counted.messages.length = 0
     await storage.getRuns(query)
     expect(counted.messages.flat()).toHaveLength(1)
+  })
+
+  const OF_A_JOB: Readonly<Record<string, (storage: KyselyStorage) => Promise<unknown>>> = {
+    'a purge of a job': (storage) =>
+      storage.purge({ statuses: ['failed'], jobNames: ['none'], before: LONG_AGO, limit: 50 }),
+    'a purge of a job beyond those to keep': (storage) =>
+      storage.purge({ statuses: ['completed', 'failed'], jobNames: ['none', 'rare'], keepNewest: 100, limit: 50 }),
+    'counts of a job': (storage) => storage.counts({ jobNames: ['rare'] }),
+    'counts of a job of a tenant': (storage) => storage.counts({ tenant: 'acme', jobNames: ['rare'] }),
+  }
+
+  it.each(Object.entries(OF_A_JOB))('%s: no run of another is passed', async (_name, act) => {
+    const plan = (await plansOf(() => act(storage))).filter((line) => /\br USING/.test(line))
+    const isOfJob =
+      /^SEARCH r USING .*INDEX \w+_(job_finished|due|tenant_job) \(.*job_name=\?|_(running|assigned|orphaned)\b|id=\?/
+    expect(plan).not.toEqual([])
+    expect(plan.filter((line) => !isOfJob.test(line))).toEqual([])
   })
 
   const inOrder = Object.entries(LISTS).filter(([name]) => !/ids|holders|states|jobs/.test(name))

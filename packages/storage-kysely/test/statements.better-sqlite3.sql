@@ -2066,11 +2066,19 @@ returning *, (
 -- as retry, 1
 
 with page as materialized (
-  select r.id, r.version, r.finished_at, r.parent_run_id, r.also_awaited_by
-  from "durably_runs" as r indexed by "durably_runs_finished"
-  where r.finished_at is not null
-  and r.status in (?)
-  order by r.finished_at, r.id
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by
+      from "durably_runs" as r indexed by "durably_runs_finished"
+      where r.finished_at is not null
+      and r.status = 'failed'
+      order by r.finished_at asc, r.id asc
+      limit ?
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
   limit ?
 )
 select r.id, r.version, r.finished_at as finished_at, not exists (
@@ -2326,6 +2334,115 @@ and (r.id || '/' || r.version) in (
   from json_each(?) as seen
 )
 returning id;
+
+-- purge: of a job, beyond those to keep
+-- as retry, 1
+
+with kept as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'failed'
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit ?
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'completed'
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit ?
+    ) as walk
+  ) as ends
+  order by ends.finished_at desc, ends.id desc
+  limit 1 offset ?
+), page as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'failed'
+      and (r.finished_at) < (strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)))
+      and (r.finished_at, r.id) <= ((
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit ?
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'completed'
+      and (r.finished_at) < (strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)))
+      and (r.finished_at, r.id) <= ((
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit ?
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
+  limit ?
+)
+select r.id, r.version, r.finished_at as finished_at, not exists (
+  select 1
+  from "durably_runs" as parent
+  where parent.id in (
+    select r.parent_run_id as id
+    where r.parent_run_id is not null
+    union all
+    select value as id
+    from json_each(r.also_awaited_by)
+  )
+  and parent.finished_at is null
+) as is_unneeded
+from page
+cross join "durably_runs" as r
+where r.id = page.id
+order by r.finished_at, r.id;
+
+-- as purge, 3
+
+-- as purge, 4
+
+-- as purge, 5
+
+-- as purge, 6
+
+-- as purge, 7
+
+-- as purge, 8
+
+-- as purge, 9
+
+-- as purge, 10
 
 -- purge: by somebody
 -- as retry, 1

@@ -1953,11 +1953,19 @@ returning {columns of runs}, (
 -- as retry, 1
 
 with page as materialized (
-  select r.id, r.version, r.finished_at, r.parent_run_id, r.also_awaited_by
-  from "durably_runs" as r
-  where r.finished_at is not null
-  and r.status in ($1)
-  order by r.finished_at, r.id
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.status = 'failed'
+      order by r.finished_at asc, r.id asc
+      limit $1
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
   limit $2
 )
 select r.id, r.version, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
@@ -2240,6 +2248,160 @@ and (r.id || '/' || r.version) = any(array(
   )
 )
 returning id;
+
+-- purge: of a job, beyond those to keep
+-- as retry, 1
+
+with kept as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $1
+      and (r.status) >= ((
+          select cast('failed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('failed' as text)
+        )
+      )
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit $2
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $3
+      and (r.status) >= ((
+          select cast('completed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('completed' as text)
+        )
+      )
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit $4
+    ) as walk
+  ) as ends
+  order by ends.finished_at desc, ends.id desc
+  limit 1 offset $5
+), page as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $6
+      and (r.status) >= ((
+          select cast('failed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('failed' as text)
+        )
+      )
+      and (r.status, r.finished_at) < ((
+          select cast('failed' as text)
+        ), ({now} + $7 * interval '1 millisecond')
+      )
+      and (r.status, r.finished_at, r.id) <= ((
+          select cast('failed' as text)
+        ), (
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit $8
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $9
+      and (r.status) >= ((
+          select cast('completed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('completed' as text)
+        )
+      )
+      and (r.status, r.finished_at) < ((
+          select cast('completed' as text)
+        ), ({now} + $10 * interval '1 millisecond')
+      )
+      and (r.status, r.finished_at, r.id) <= ((
+          select cast('completed' as text)
+        ), (
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit $11
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
+  limit $12
+)
+select r.id, r.version, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
+  select 1
+  from "durably_runs" as parent
+  where parent.id = any(array(
+      select r.parent_run_id as id
+      where r.parent_run_id is not null
+      union all
+      select value as id
+      from json_array_elements_text(cast(cast(r.also_awaited_by as text) as json))
+    )
+  )
+  and parent.finished_at is null
+) as is_unneeded
+from page
+cross join lateral (
+  select r.*
+  from "durably_runs" as r
+  where r.id = page.id offset 0
+) as r
+where r.id = page.id
+order by r.finished_at, r.id;
+
+-- as recover, 2
+
+-- as purge, 4
+
+-- as purge, 5
+
+-- as purge, 6
+
+-- as purge, 7
+
+-- as purge, 8
+
+-- as purge, 9
+
+-- as purge, 10
+
+-- as purge, 11
 
 -- purge: by somebody
 -- as retry, 1
