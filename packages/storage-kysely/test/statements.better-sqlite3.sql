@@ -130,7 +130,7 @@ and r.timeout_ms is not null then strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('
 where r.id = coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -217,21 +217,36 @@ where r.id = coalesce((
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -302,9 +317,69 @@ where r.id = coalesce((
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -336,12 +411,12 @@ where r.id = coalesce((
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null
@@ -430,7 +505,7 @@ and r.timeout_ms is not null then strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('
 where r.id = case when changes() > 0 then coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -517,21 +592,36 @@ where r.id = case when changes() > 0 then coalesce((
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -602,9 +692,69 @@ where r.id = case when changes() > 0 then coalesce((
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -636,12 +786,12 @@ where r.id = case when changes() > 0 then coalesce((
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null
@@ -766,7 +916,7 @@ and (? is null
 ) then coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -853,21 +1003,36 @@ and (? is null
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -938,9 +1103,69 @@ and (? is null
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -972,12 +1197,12 @@ and (? is null
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null
@@ -1099,7 +1324,7 @@ and (? is null
 ) then coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -1186,21 +1411,36 @@ and (? is null
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -1271,9 +1511,69 @@ and (? is null
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -1305,12 +1605,12 @@ and (? is null
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null

@@ -23,7 +23,8 @@ export type Claims = ReturnType<typeof createClaim>
 
 /** The watchers hear when a claim has not looked everywhere. */
 export function createClaim(context: SqlContext, { load }: Limits, watchers: Watchers) {
-  const take = context.dialect.hasWritingQueries ? createClaimBatch(context, watchers) : createClaimOneByOne(context)
+  const create = context.dialect.hasWritingQueries ? createClaimBatch : createClaimOneByOne
+  const take = create(context, watchers)
   const find = statement<'claimToken'>(
     context,
     (p) => sql`select ${runColumns(context)} from ${runsBy(context, 'running')}
