@@ -1,7 +1,7 @@
 import { systemClock } from '@coji/durably-core'
 import { type ClaimParams, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
+import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim-parts'
 import type { Rows } from '../dialect'
 import type { Executor } from '../connection'
 import { type KeyWalk, KeyWalks } from './key-walks'
