@@ -3083,8 +3083,15 @@ from json_each(?) as c
 join "durably_runs" as r on r.id = json_extract(c.value, '$[0]')
 left join "durably_run_events" as e on e.run_id = r.id
 and e.seq > json_extract(c.value, '$[1]')
-and e.seq <= json_extract(c.value, '$[1]') + ?
+and e.seq <= json_extract(c.value, '$[2]')
 order by r.id, e.seq;
+
+-- tail: of much
+select r.id, r.last_event_sequence
+from json_each(?) as c
+join "durably_runs" as r on r.id = json_extract(c.value, '$[0]');
+
+-- as tail, 1
 
 -- getLogs
 select "l".*
@@ -3269,11 +3276,20 @@ where name in (
 );
 
 -- audit: list
-select "a".*
-from "durably_audit" as a
-where "a"."actor" = ?
-and (a.at, a.id) < (?, ?)
-order by a.at desc, a.id desc
+select "m"."at" as first, "m"."id" as second
+from "durably_audit" as m indexed by "durably_audit_at"
+where ("m"."at", "m"."id") < (?, ?)
+order by "m"."at" desc, "m"."id" desc
+limit 1 offset 999;
+
+select "m".*
+from (
+  select m.*
+  from "durably_audit" as m indexed by "durably_audit_at"
+  where ("m"."at", "m"."id") < (?, ?)
+) as m
+where "m"."actor" = ?
+order by "m"."at" desc, "m"."id" desc
 limit ?;
 
 -- audit: purge
@@ -3382,15 +3398,23 @@ where s.tenant = ?
 and s.name = ?;
 
 -- schedules: list
-select *
-from "durably_schedules"
+select "m".*
+from "durably_schedules" as m indexed by "durably_schedules_name"
 where tenant = ?
-order by tenant, name
+order by "m"."tenant" asc, "m"."name" asc
 limit ?;
 
 -- schedules: list, with labels
-select *
-from "durably_schedules"
+select "m"."tenant" as first, "m"."name" as second
+from "durably_schedules" as m indexed by "durably_schedules_name"
+order by "m"."tenant" asc, "m"."name" asc
+limit 1 offset 999;
+
+select "m".*
+from (
+  select m.*
+  from "durably_schedules" as m indexed by "durably_schedules_name"
+) as m
 where (
   select e.value
   from json_each(definition, '$.run.labels') as e
@@ -3398,7 +3422,7 @@ where (
 ) = ?
 and paused_because is null
 and ended_at is not null
-order by tenant, name;
+order by "m"."tenant" asc, "m"."name" asc;
 
 -- schedules: due
 select {now} as now, (
@@ -3898,24 +3922,27 @@ where release_token = ?;
 
 -- inbox: list
 select "m".*
-from "durably_inbox" as m
-where 1 = 1
-order by m.created_at, m.id
+from "durably_inbox" as m indexed by "durably_inbox_created"
+order by "m"."created_at" asc, "m"."id" asc
 limit ?;
 
 -- inbox: counts
-select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as waiting, coalesce(sum(case when processed_at is not null then 1 else 0 end), 0) as processed, coalesce(sum(case when processed_at is not null
-    and wanted = 0 then 1 else 0 end
+select "m"."created_at" as first, "m"."id" as second
+from "durably_inbox" as m indexed by "durably_inbox_created"
+order by "m"."created_at" asc, "m"."id" asc
+limit 1 offset 999;
+
+select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as "waiting", coalesce(sum(case when processed_at is not null then 1 else 0 end), 0) as "processed", coalesce(sum(case when (processed_at is not null
+      and wanted = 0
+    ) then 1 else 0 end
   ), 0
-) as unwanted
-from "durably_inbox"
-where 1 = 1;
+) as "unwanted"
+from "durably_inbox" as m indexed by "durably_inbox_created";
 
 -- inbox: replay
 update "durably_inbox"
 set processed_at = null, wanted = 0, round = round + 1
-where 1 = 1
-and processed_at is not null
+where processed_at is not null
 returning id;
 
 -- inbox: replay, by somebody
@@ -3924,8 +3951,7 @@ select ?, {now}, ?, ?, ?, 'messages', '', null, json_object('messages', count(*)
 from (
   select 1
   from "durably_inbox"
-  where 1 = 1
-  and +type in (
+  where +type in (
     select value
     from json_each(?)
   )
@@ -3935,8 +3961,7 @@ having count(*) > 0;
 
 update "durably_inbox"
 set processed_at = null, wanted = 0, round = round + 1
-where 1 = 1
-and +type in (
+where +type in (
   select value
   from json_each(?)
 )

@@ -1,4 +1,5 @@
 export { createEvents } from './events'
+export { type Listing, readListing, sumListing } from './listing'
 export { createLogs } from './logs'
 export type { Reader } from './reader'
 export { createReads, msUntil, type Reads } from './reads'
