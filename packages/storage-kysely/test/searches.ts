@@ -120,12 +120,13 @@ const WITH_STEPS = idOf(8)
 /** How many rows of each there are beside the runs. */
 const COUNTED = {
   events: scaled({ quick: 20, full: 10_000 }),
-  logs: scaled({ quick: 1500, full: 1_000_000 }),
+  logsOfARun: scaled({ quick: 1500, full: 10_000 }),
   steps: scaled({ quick: 500, full: 5000 }),
   schedules: scaled({ quick: 1000, full: 1_000_000 }),
 }
 const EVERY = scaled({ quick: 11, full: 1 })
 const FOLLOWED = 100
+const LOGGED = scaled({ quick: 1, full: 100 })
 
 function idOf(number: number): string {
   return `01${String(number).padStart(24, '0')}`
@@ -159,8 +160,8 @@ export function fillOthers({ nth, numbers, json }: Words): readonly string[] {
       from durably_runs as r cross join (${numbers(COUNTED.events)}) as n where ${nth} <= ${FOLLOWED}`,
     `update durably_runs set last_event_sequence = ${COUNTED.events} where ${nth} <= ${FOLLOWED}`,
     `insert into durably_logs (id, run_id, level, message, timestamp)
-      select 'L' || n.i, r.id, 'info', 'text', r.created_at
-      from durably_runs as r cross join (${numbers(COUNTED.logs)}) as n where r.id = '${RUN}'`,
+      select 'L' || n.i || ' ' || r.id, r.id, 'info', 'text', r.created_at
+      from durably_runs as r cross join (${numbers(COUNTED.logsOfARun)}) as n where ${nth} >= 7 and ${nth} < ${7 + LOGGED}`,
     `insert into durably_steps (id, run_id, name, "index", kind, status, attempt, output, lease_epoch, claim_token, started_at, completed_at)
       select 'N' || n.i, r.id, 'step ' || n.i, n.i, 'run', 'completed', 1, ${json(`'{"n":1}'`)}, 1, 'token', r.created_at, r.created_at
       from durably_runs as r cross join (${numbers(COUNTED.steps)}) as n where r.id = '${WITH_STEPS}'`,
@@ -168,7 +169,7 @@ export function fillOthers({ nth, numbers, json }: Words): readonly string[] {
 }
 
 const FOLLOWERS = Array.from({ length: FOLLOWED }, (_, n) => ({ runId: idOf(n + 1), after: 0 }))
-const PLACES = Array.from({ length: Math.min(COUNTED.logs, 10_000) }, (_, n) => ({ runId: RUN, id: `L${n + 1}` }))
+const PLACES = Array.from({ length: COUNTED.logsOfARun }, (_, n) => ({ runId: RUN, id: `L${n + 1} ${RUN}` }))
 const LONG_PAGE = { limit: 201 } as const
 const MANY_LABELS = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [n === 0 ? 'team' : `label ${n}`, 'red']))
 
