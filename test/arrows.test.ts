@@ -78,7 +78,11 @@ const FIXTURES: readonly Fixture[] = [
     'better-sqlite3',
     'sqlocal',
     'sqlocal/kysely',
+    'pg',
+    '../dialect',
+    '../connection',
   ),
+  ...forbidden(`${SQL}/drivers`, '../statement', '../write', '../connection/semaphore', 'zod', 'node:fs'),
   ...forbidden(
     SQL,
     'zod',

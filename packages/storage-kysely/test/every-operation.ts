@@ -115,6 +115,9 @@ const OF_RUNS: readonly Operation[] = [
   held('failParked', (storage, { id: runId }) => storage.command({ ...FAIL_PARKED, runId })),
   ended('remove', (storage, { id: runId }) => storage.command({ kind: 'remove', runId })),
   ended('purge', (storage) => storage.purge({ statuses: ['failed'], limit: 100 })),
+  ended('purge: of a job, beyond those to keep', (storage) =>
+    storage.purge({ statuses: ['failed', 'completed'], jobNames: ['job'], olderThanMs: 1, keepNewest: 1, limit: 100 }),
+  ),
   ended('purge: by somebody', (storage) => storage.purge({ statuses: ['failed'], limit: 100, audit: noteOf() })),
   held('signal', (storage, { id: runId }) =>
     storage.signals.send({ runId, name: 'go', payload: null, dedupeKey: 'once', events: [EVENT] }),
@@ -151,6 +154,7 @@ const OF_READS: readonly Operation[] = [
   plain('nextDue', (storage) => storage.nextDue(['job'])),
   held('getEvents', (storage, { id }) => storage.events.getEvents(id, { after: 1, limit: 10 })),
   held('tail', (storage, { id }) => storage.events.tail([{ runId: id, after: 0 }], 10)),
+  held('tail: of much', (storage, { id }) => storage.events.tail([{ runId: id, after: 0 }], 10_000)),
   held('getLogs', (storage, { id }) => storage.logs.getLogs(id, { limit: 10 })),
   held('findLogs', (storage, { id: runId }) => storage.logs.findLogs([{ runId, id: 'log' }])),
   held('getUnread', (storage, { id }) => storage.signals.getUnread(id)),

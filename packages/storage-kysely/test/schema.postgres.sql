@@ -192,6 +192,7 @@ CREATE INDEX durably_runs_error_code ON durably_runs USING btree (((error_detail
 CREATE INDEX durably_runs_finished ON durably_runs USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
 CREATE UNIQUE INDEX durably_runs_idempotency ON durably_runs USING btree (tenant, job_name, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX durably_runs_job_created ON durably_runs USING btree (job_name, created_at, id);
+CREATE INDEX durably_runs_job_finished ON durably_runs USING btree (job_name, status, finished_at, id) WHERE (finished_at IS NOT NULL);
 CREATE INDEX durably_runs_orphaned ON durably_runs USING btree (priority DESC, available_at, id) WHERE (status = 'orphaned'::text);
 CREATE INDEX durably_runs_parent ON durably_runs USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
 CREATE UNIQUE INDEX durably_runs_pkey ON durably_runs USING btree (id);

@@ -210,6 +210,11 @@ CREATE INDEX "durably_runs_job_created" on "durably_runs" ("job_name",
   "created_at",
   "id");
 
+CREATE INDEX "durably_runs_job_finished" on "durably_runs" ("job_name",
+  "status",
+  "finished_at",
+  "id") where finished_at is not null;
+
 CREATE INDEX "durably_runs_orphaned" on "durably_runs" ("priority" desc,
   "available_at",
   "id") where status = 'orphaned';

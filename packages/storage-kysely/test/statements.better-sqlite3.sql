@@ -130,7 +130,7 @@ and r.timeout_ms is not null then strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('
 where r.id = coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -217,21 +217,36 @@ where r.id = coalesce((
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -302,9 +317,69 @@ where r.id = coalesce((
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -336,12 +411,12 @@ where r.id = coalesce((
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null
@@ -430,7 +505,7 @@ and r.timeout_ms is not null then strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('
 where r.id = case when changes() > 0 then coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -517,21 +592,36 @@ where r.id = case when changes() > 0 then coalesce((
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -602,9 +692,69 @@ where r.id = case when changes() > 0 then coalesce((
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -636,12 +786,12 @@ where r.id = case when changes() > 0 then coalesce((
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null
@@ -766,7 +916,7 @@ and (? is null
 ) then coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -853,21 +1003,36 @@ and (? is null
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -938,9 +1103,69 @@ and (? is null
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -972,12 +1197,12 @@ and (? is null
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null
@@ -1099,7 +1324,7 @@ and (? is null
 ) then coalesce((
     select r.id
     from (
-      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit
+      select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
       from "durably_runs" as r indexed by "durably_runs_claim"
       where r.status = 'pending'
       and (r.available_at <= max({now}, (
@@ -1186,21 +1411,36 @@ and (? is null
     order by r.priority desc, r.available_at, r.id
     limit 1 offset 31
   ) then (
-    with recursive keys (tenant, concurrency_key, concurrency_limit) as (
-      select *
-      from (
-        select r.tenant, r.concurrency_key, r.concurrency_limit
-        from "durably_runs" as r indexed by "durably_runs_claim_by_key"
-        where r.status = 'pending'
-        and r.concurrency_key is not null
-        order by r.tenant, r.concurrency_key, r.concurrency_limit
-        limit 1
+    with recursive keys (tenant, concurrency_key, concurrency_limit, nth) as (
+      select r.tenant, r.concurrency_key, r.concurrency_limit, 1
+      from "durably_runs" as r
+      where r.rowid = coalesce( (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant = ?
+          and r.concurrency_key >= ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        ), (
+          select r.rowid
+          from "durably_runs" as r indexed by "durably_runs_claim_by_key"
+          where r.status = 'pending'
+          and r.concurrency_key is not null
+          and r.tenant > ?
+          order by r.tenant, r.concurrency_key, r.concurrency_limit
+          limit 1
+        )
       )
       union all
-      select r.tenant, r.concurrency_key, r.concurrency_limit
+      select r.tenant, r.concurrency_key, r.concurrency_limit, k.nth + (r.tenant <> k.tenant
+        or r.concurrency_key <> k.concurrency_key
+      )
       from keys as k
       cross join "durably_runs" as r
-      where r.rowid = coalesce( (
+      where k.nth <= 128
+      and r.rowid = coalesce( (
           select r.rowid
           from "durably_runs" as r indexed by "durably_runs_claim_by_key"
           where r.status = 'pending'
@@ -1271,9 +1511,69 @@ and (? is null
         limit 1
       )
       union all
+      select *
+      from (
+        select r.id, r.priority, r.available_at
+        from (
+          select r.id, r.tenant, r.concurrency_key, r.concurrency_slot, r.concurrency_limit, r.priority, r.available_at
+          from "durably_runs" as r indexed by "durably_runs_claim"
+          where r.status = 'pending'
+          and (r.available_at <= max({now}, (
+                select l.created_at
+                from "durably_runs" as l indexed by "durably_runs_created"
+                order by l.created_at desc
+                limit 1
+              )
+            )
+            and (r.available_at <= {now}
+              or r.available_at = r.created_at
+            )
+          )
+          and +r.job_name in (
+            select value
+            from json_each(?)
+          )
+          and (r.crash_count < 2
+            or (? = 0
+              and not exists (
+                select 1
+                from "durably_runs" as a indexed by "durably_runs_running"
+                where a.status = 'running'
+                and a.owner_id = ?
+                and a.claim_token = ?
+                and a.crash_count >= 2
+              )
+            )
+          )
+          and +r.job_name not in (
+            select q.job_name
+            from "durably_paused_jobs" as q
+          )
+          order by r.priority desc, r.available_at, r.id
+          limit 128 offset 32
+        ) as r
+        where (r.concurrency_key is null
+          or r.concurrency_slot is not null
+          or (
+            select count(*)
+            from "durably_runs" as a
+            where a.concurrency_slot is not null
+            and a.tenant = "r"."tenant"
+            and a.concurrency_key = "r"."concurrency_key"
+            and a.concurrency_slot < "r"."concurrency_limit"
+          ) < r.concurrency_limit
+        )
+        limit 1
+      )
+      union all
       select r.id, r.priority, r.available_at
-      from "durably_runs" as r indexed by "durably_runs_slot"
-      where r.status = 'pending'
+      from keys as k
+      cross join "durably_runs" as r indexed by "durably_runs_slot"
+      where k.nth <= 128
+      and "r"."tenant" = "k"."tenant"
+      and "r"."concurrency_key" = "k"."concurrency_key"
+      and r.concurrency_slot is not null
+      and r.status = 'pending'
       and (r.available_at <= max({now}, (
             select l.created_at
             from "durably_runs" as l indexed by "durably_runs_created"
@@ -1305,12 +1605,12 @@ and (? is null
         select q.job_name
         from "durably_paused_jobs" as q
       )
-      and r.concurrency_slot is not null
       union all
       select r.id, r.priority, r.available_at
       from keys as k
       cross join "durably_runs" as r
-      where (
+      where k.nth <= 128
+      and (
         select count(*)
         from "durably_runs" as a
         where a.concurrency_slot is not null
@@ -2066,11 +2366,19 @@ returning *, (
 -- as retry, 1
 
 with page as materialized (
-  select r.id, r.version, r.finished_at, r.parent_run_id, r.also_awaited_by
-  from "durably_runs" as r indexed by "durably_runs_finished"
-  where r.finished_at is not null
-  and r.status in (?)
-  order by r.finished_at, r.id
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by
+      from "durably_runs" as r indexed by "durably_runs_finished"
+      where r.finished_at is not null
+      and r.status = 'failed'
+      order by r.finished_at asc, r.id asc
+      limit ?
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
   limit ?
 )
 select r.id, r.version, r.finished_at as finished_at, not exists (
@@ -2326,6 +2634,115 @@ and (r.id || '/' || r.version) in (
   from json_each(?) as seen
 )
 returning id;
+
+-- purge: of a job, beyond those to keep
+-- as retry, 1
+
+with kept as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'failed'
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit ?
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'completed'
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit ?
+    ) as walk
+  ) as ends
+  order by ends.finished_at desc, ends.id desc
+  limit 1 offset ?
+), page as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'failed'
+      and (r.finished_at) < (strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)))
+      and (r.finished_at, r.id) <= ((
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit ?
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r indexed by "durably_runs_job_finished"
+      where r.finished_at is not null
+      and r.job_name = ?
+      and r.status = 'completed'
+      and (r.finished_at) < (strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)))
+      and (r.finished_at, r.id) <= ((
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit ?
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
+  limit ?
+)
+select r.id, r.version, r.finished_at as finished_at, not exists (
+  select 1
+  from "durably_runs" as parent
+  where parent.id in (
+    select r.parent_run_id as id
+    where r.parent_run_id is not null
+    union all
+    select value as id
+    from json_each(r.also_awaited_by)
+  )
+  and parent.finished_at is null
+) as is_unneeded
+from page
+cross join "durably_runs" as r
+where r.id = page.id
+order by r.finished_at, r.id;
+
+-- as purge, 3
+
+-- as purge, 4
+
+-- as purge, 5
+
+-- as purge, 6
+
+-- as purge, 7
+
+-- as purge, 8
+
+-- as purge, 9
+
+-- as purge, 10
 
 -- purge: by somebody
 -- as retry, 1
@@ -2666,8 +3083,15 @@ from json_each(?) as c
 join "durably_runs" as r on r.id = json_extract(c.value, '$[0]')
 left join "durably_run_events" as e on e.run_id = r.id
 and e.seq > json_extract(c.value, '$[1]')
-and e.seq <= json_extract(c.value, '$[1]') + ?
+and e.seq <= json_extract(c.value, '$[2]')
 order by r.id, e.seq;
+
+-- tail: of much
+select r.id, r.last_event_sequence
+from json_each(?) as c
+join "durably_runs" as r on r.id = json_extract(c.value, '$[0]');
+
+-- as tail, 1
 
 -- getLogs
 select "l".*
@@ -2852,11 +3276,20 @@ where name in (
 );
 
 -- audit: list
-select "a".*
-from "durably_audit" as a
-where "a"."actor" = ?
-and (a.at, a.id) < (?, ?)
-order by a.at desc, a.id desc
+select "m"."at" as first, "m"."id" as second
+from "durably_audit" as m indexed by "durably_audit_at"
+where ("m"."at", "m"."id") < (?, ?)
+order by "m"."at" desc, "m"."id" desc
+limit 1 offset 999;
+
+select "m".*
+from (
+  select m.*
+  from "durably_audit" as m indexed by "durably_audit_at"
+  where ("m"."at", "m"."id") < (?, ?)
+) as m
+where "m"."actor" = ?
+order by "m"."at" desc, "m"."id" desc
 limit ?;
 
 -- audit: purge
@@ -2965,15 +3398,23 @@ where s.tenant = ?
 and s.name = ?;
 
 -- schedules: list
-select *
-from "durably_schedules"
+select "m".*
+from "durably_schedules" as m indexed by "durably_schedules_name"
 where tenant = ?
-order by tenant, name
+order by "m"."tenant" asc, "m"."name" asc
 limit ?;
 
 -- schedules: list, with labels
-select *
-from "durably_schedules"
+select "m"."tenant" as first, "m"."name" as second
+from "durably_schedules" as m indexed by "durably_schedules_name"
+order by "m"."tenant" asc, "m"."name" asc
+limit 1 offset 999;
+
+select "m".*
+from (
+  select m.*
+  from "durably_schedules" as m indexed by "durably_schedules_name"
+) as m
 where (
   select e.value
   from json_each(definition, '$.run.labels') as e
@@ -2981,7 +3422,7 @@ where (
 ) = ?
 and paused_because is null
 and ended_at is not null
-order by tenant, name;
+order by "m"."tenant" asc, "m"."name" asc;
 
 -- schedules: due
 select {now} as now, (
@@ -3481,24 +3922,27 @@ where release_token = ?;
 
 -- inbox: list
 select "m".*
-from "durably_inbox" as m
-where 1 = 1
-order by m.created_at, m.id
+from "durably_inbox" as m indexed by "durably_inbox_created"
+order by "m"."created_at" asc, "m"."id" asc
 limit ?;
 
 -- inbox: counts
-select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as waiting, coalesce(sum(case when processed_at is not null then 1 else 0 end), 0) as processed, coalesce(sum(case when processed_at is not null
-    and wanted = 0 then 1 else 0 end
+select "m"."created_at" as first, "m"."id" as second
+from "durably_inbox" as m indexed by "durably_inbox_created"
+order by "m"."created_at" asc, "m"."id" asc
+limit 1 offset 999;
+
+select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as "waiting", coalesce(sum(case when processed_at is not null then 1 else 0 end), 0) as "processed", coalesce(sum(case when (processed_at is not null
+      and wanted = 0
+    ) then 1 else 0 end
   ), 0
-) as unwanted
-from "durably_inbox"
-where 1 = 1;
+) as "unwanted"
+from "durably_inbox" as m indexed by "durably_inbox_created";
 
 -- inbox: replay
 update "durably_inbox"
 set processed_at = null, wanted = 0, round = round + 1
-where 1 = 1
-and processed_at is not null
+where processed_at is not null
 returning id;
 
 -- inbox: replay, by somebody
@@ -3507,8 +3951,7 @@ select ?, {now}, ?, ?, ?, 'messages', '', null, json_object('messages', count(*)
 from (
   select 1
   from "durably_inbox"
-  where 1 = 1
-  and +type in (
+  where +type in (
     select value
     from json_each(?)
   )
@@ -3518,8 +3961,7 @@ having count(*) > 0;
 
 update "durably_inbox"
 set processed_at = null, wanted = 0, round = round + 1
-where 1 = 1
-and +type in (
+where +type in (
   select value
   from json_each(?)
 )

@@ -1953,11 +1953,19 @@ returning {columns of runs}, (
 -- as retry, 1
 
 with page as materialized (
-  select r.id, r.version, r.finished_at, r.parent_run_id, r.also_awaited_by
-  from "durably_runs" as r
-  where r.finished_at is not null
-  and r.status in ($1)
-  order by r.finished_at, r.id
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.status = 'failed'
+      order by r.finished_at asc, r.id asc
+      limit $1
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
   limit $2
 )
 select r.id, r.version, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
@@ -2240,6 +2248,160 @@ and (r.id || '/' || r.version) = any(array(
   )
 )
 returning id;
+
+-- purge: of a job, beyond those to keep
+-- as retry, 1
+
+with kept as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $1
+      and (r.status) >= ((
+          select cast('failed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('failed' as text)
+        )
+      )
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit $2
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $3
+      and (r.status) >= ((
+          select cast('completed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('completed' as text)
+        )
+      )
+      order by r.status desc, r.finished_at desc, r.id desc
+      limit $4
+    ) as walk
+  ) as ends
+  order by ends.finished_at desc, ends.id desc
+  limit 1 offset $5
+), page as materialized (
+  select *
+  from (
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $6
+      and (r.status) >= ((
+          select cast('failed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('failed' as text)
+        )
+      )
+      and (r.status, r.finished_at) < ((
+          select cast('failed' as text)
+        ), ({now} + $7 * interval '1 millisecond')
+      )
+      and (r.status, r.finished_at, r.id) <= ((
+          select cast('failed' as text)
+        ), (
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit $8
+    ) as walk
+    union all
+    select *
+    from (
+      select r.finished_at, r.id
+      from "durably_runs" as r
+      where r.finished_at is not null
+      and r.job_name = $9
+      and (r.status) >= ((
+          select cast('completed' as text)
+        )
+      )
+      and (r.status) <= ((
+          select cast('completed' as text)
+        )
+      )
+      and (r.status, r.finished_at) < ((
+          select cast('completed' as text)
+        ), ({now} + $10 * interval '1 millisecond')
+      )
+      and (r.status, r.finished_at, r.id) <= ((
+          select cast('completed' as text)
+        ), (
+          select kept.finished_at
+          from kept
+        ), (
+          select kept.id
+          from kept
+        )
+      )
+      order by r.status asc, r.finished_at asc, r.id asc
+      limit $11
+    ) as walk
+  ) as ends
+  order by ends.finished_at asc, ends.id asc
+  limit $12
+)
+select r.id, r.version, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
+  select 1
+  from "durably_runs" as parent
+  where parent.id = any(array(
+      select r.parent_run_id as id
+      where r.parent_run_id is not null
+      union all
+      select value as id
+      from json_array_elements_text(cast(cast(r.also_awaited_by as text) as json))
+    )
+  )
+  and parent.finished_at is null
+) as is_unneeded
+from page
+cross join lateral (
+  select r.*
+  from "durably_runs" as r
+  where r.id = page.id offset 0
+) as r
+where r.id = page.id
+order by r.finished_at, r.id;
+
+-- as recover, 2
+
+-- as purge, 4
+
+-- as purge, 5
+
+-- as purge, 6
+
+-- as purge, 7
+
+-- as purge, 8
+
+-- as purge, 9
+
+-- as purge, 10
+
+-- as purge, 11
 
 -- purge: by somebody
 -- as retry, 1
@@ -2684,8 +2846,15 @@ from json_array_elements(cast(cast(cast($1 as text) as text) as json)) as c
 join "durably_runs" as r on r.id = cast(c.value ->> 0 as text)
 left join "durably_run_events" as e on e.run_id = r.id
 and e.seq > cast(c.value ->> 1 as bigint)
-and e.seq <= cast(c.value ->> 1 as bigint) + cast($2 as bigint)
+and e.seq <= cast(c.value ->> 2 as bigint)
 order by r.id, e.seq;
+
+-- tail: of much
+select r.id, r.last_event_sequence
+from json_array_elements(cast(cast(cast($1 as text) as text) as json)) as c
+join "durably_runs" as r on r.id = cast(c.value ->> 0 as text);
+
+-- as tail, 1
 
 -- getLogs
 select {columns of l: logs}
@@ -2870,11 +3039,20 @@ where name in (
 );
 
 -- audit: list
-select {columns of a: audit}
-from "durably_audit" as a
-where "a"."actor" = $1
-and (a.at, a.id) < (cast($2 as timestamptz), $3)
-order by a.at desc, a.id desc
+select to_char("m"."at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as first, "m"."id" as second
+from "durably_audit" as m
+where ("m"."at", "m"."id") < (cast($1 as timestamptz), cast($2 as text))
+order by "m"."at" desc, "m"."id" desc
+limit 1 offset 999;
+
+select {columns of m: audit}
+from (
+  select m.*
+  from "durably_audit" as m
+  where ("m"."at", "m"."id") < (cast($1 as timestamptz), cast($2 as text)) offset 0
+) as m
+where "m"."actor" = $3
+order by "m"."at" desc, "m"."id" desc
 limit $4;
 
 -- audit: purge
@@ -2979,19 +3157,27 @@ where s.tenant = cast($1 as text)
 and s.name = cast($2 as text);
 
 -- schedules: list
-select {columns of schedules}
-from "durably_schedules"
+select {columns of m: schedules}
+from "durably_schedules" as m
 where tenant = cast($1 as text)
-order by tenant, name
-limit cast($2 as bigint);
+order by "m"."tenant" asc, "m"."name" asc
+limit $2;
 
 -- schedules: list, with labels
-select {columns of schedules}
-from "durably_schedules"
+select "m"."tenant" as first, "m"."name" as second
+from "durably_schedules" as m
+order by "m"."tenant" asc, "m"."name" asc
+limit 1 offset 999;
+
+select {columns of m: schedules}
+from (
+  select m.*
+  from "durably_schedules" as m offset 0
+) as m
 where (definition #>> array['run', 'labels', cast(cast($1 as text) as text)]) = cast($2 as text)
 and paused_because is null
 and ended_at is not null
-order by tenant, name;
+order by "m"."tenant" asc, "m"."name" asc;
 
 -- schedules: due
 select to_char({now} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as now, (
@@ -3495,23 +3681,26 @@ where release_token = cast($1 as text);
 -- inbox: list
 select {columns of m: inbox}
 from "durably_inbox" as m
-where 1 = 1
-order by m.created_at, m.id
-limit cast($1 as bigint);
+order by "m"."created_at" asc, "m"."id" asc
+limit $1;
 
 -- inbox: counts
-select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as waiting, coalesce(sum(case when processed_at is not null then 1 else 0 end), 0) as processed, coalesce(sum(case when processed_at is not null
-    and wanted = 0 then 1 else 0 end
+select to_char("m"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as first, "m"."id" as second
+from "durably_inbox" as m
+order by "m"."created_at" asc, "m"."id" asc
+limit 1 offset 999;
+
+select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as "waiting", coalesce(sum(case when processed_at is not null then 1 else 0 end), 0) as "processed", coalesce(sum(case when (processed_at is not null
+      and wanted = 0
+    ) then 1 else 0 end
   ), 0
-) as unwanted
-from "durably_inbox"
-where 1 = 1;
+) as "unwanted"
+from "durably_inbox" as m;
 
 -- inbox: replay
 update "durably_inbox"
 set processed_at = null, wanted = 0, round = round + 1
-where 1 = 1
-and processed_at is not null
+where processed_at is not null
 returning id;
 
 -- inbox: replay, by somebody
@@ -3520,8 +3709,7 @@ select cast($1 as text), {now}, cast($2 as text), cast($3 as text), cast($4 as t
 from (
   select 1
   from "durably_inbox"
-  where 1 = 1
-  and type = any(array(
+  where type = any(array(
       select json_array_elements_text(cast(cast(cast($6 as text) as text) as json))
     )
   )
@@ -3532,8 +3720,7 @@ having count(*) > 0;
 
 update "durably_inbox"
 set processed_at = null, wanted = 0, round = round + 1
-where 1 = 1
-and type = any(array(
+where type = any(array(
     select json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
   )
 )

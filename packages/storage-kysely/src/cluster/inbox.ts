@@ -10,7 +10,7 @@ import type {
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { SqlType } from '../dialect'
-import { msUntil, type Reader } from '../read'
+import { type Listing, msUntil, readListing, type Reader, sumListing } from '../read'
 import { insertNote, noteValues } from '../write'
 import { createForget, createMessagePurge } from './inbox-removals'
 import { toSubscription } from './subscription'
@@ -144,28 +144,35 @@ function createReads(context: SqlContext) {
       reader: Reader,
       { limit, after, ...query }: MessageQuery & { limit?: number; after?: Pick<MessageRecord, 'id' | 'createdAt'> },
     ): Promise<readonly MessageRecord[]> {
-      const value = valueIn(context)
-      const isAfter =
-        after === undefined ? [] : [sql`(created_at, id) > (${value(after.createdAt, 'instant')}, ${value(after.id)})`]
-      const end = limit === undefined ? sql`` : sql`limit ${value(limit, 'integer')}`
-      const where = conditionsOf(context, query, isAfter)
-      const found = sql`select ${dialect.columns('inbox', 'm')} from ${tables.inbox} as m where ${where}
-        order by m.created_at, m.id ${end}`
-      return (await reader.read(compileQuery(context, found))).map(toMessage)
-    },
-    async counts(reader: Reader, { tenant }: { readonly tenant?: string }): Promise<MessageCounts> {
-      const where = conditionsOf(context, tenant === undefined ? {} : { tenant })
-      const sum = (condition: Sql) => sql`coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
-      const [row = {}] = await reader.read(
-        compileQuery(
-          context,
-          sql`select ${sum(sql`processed_at is null`)} as waiting, ${sum(sql`processed_at is not null`)} as processed,
-            ${sum(sql`processed_at is not null and wanted = 0`)} as unwanted from ${tables.inbox} where ${where}`,
-        ),
+      const place = after === undefined ? undefined : ([after.createdAt, after.id] as const)
+      return (await readListing({ context, reader, listing: listingOf(context, query) }, { limit, after: place })).map(
+        toMessage,
       )
-      const count = (name: string) => Number(row[name])
+    },
+    async counts(reader: Reader, scope: { readonly tenant?: string }): Promise<MessageCounts> {
+      const sum = (condition: Sql) => sql`coalesce(sum(case when ${condition} then 1 else 0 end), 0)`
+      const sums = {
+        waiting: sum(sql`processed_at is null`),
+        processed: sum(sql`processed_at is not null`),
+        unwanted: sum(IS_UNWANTED),
+      }
+      const counted = await sumListing({ context, reader, listing: listingOf(context, scope) }, sums)
+      const count = (name: keyof typeof sums) => counted.get(name) ?? 0
       return { waiting: count('waiting'), processed: count('processed'), unwanted: count('unwanted') }
     },
+  }
+}
+
+/** By when they were published. There is no index for what else is asked: each message more would pay for it. */
+function listingOf(context: SqlContext, { from, before, ...query }: MessageQuery): Listing {
+  return {
+    ...{ table: 'inbox', index: 'inbox_created' },
+    place: [
+      { name: 'created_at', type: 'instant' },
+      { name: 'id', type: 'text' },
+    ],
+    within: timesOf(context, { ...(from !== undefined && { from }), ...(before !== undefined && { before }) }),
+    conditions: conditionsOf(context, query),
   }
 }
 
@@ -173,7 +180,7 @@ function createReplay(context: SqlContext) {
   const { tables } = context
   return {
     async replay(target: StatementTarget, query: MessageQuery, audit?: AuditNote): Promise<number> {
-      const where = conditionsOf(context, { ...query, isProcessed: true })
+      const where = and(...conditionsOf(context, { ...query, isProcessed: true }), ...timesOf(context, query))
       const note = audit === undefined ? [] : replayNote(context, audit, { query, where })
       const again = sql`update ${tables.inbox} set processed_at = null, wanted = 0, round = round + 1
         where ${where} returning id`
@@ -208,18 +215,23 @@ function valueIn({ dialect }: SqlContext) {
   return (given: string | number, type: SqlType = 'text') => dialect.parameter(sql`${given}`, type)
 }
 
-function conditionsOf(context: SqlContext, query: MessageQuery, others: readonly Sql[] = []): Sql {
+const IS_UNWANTED = sql`(processed_at is not null and wanted = 0)`
+
+function conditionsOf(context: SqlContext, query: Omit<MessageQuery, 'from' | 'before'>): readonly Sql[] {
   const value = valueIn(context)
-  const { tenant, types, isProcessed, isUnwanted, from, before } = query
-  const isUnwantedHere = sql`(processed_at is not null and wanted = 0)`
-  return and(
-    sql`1 = 1`,
+  const { tenant, types, isProcessed, isUnwanted } = query
+  return [
     ...(tenant === undefined ? [] : [sql`tenant = ${value(tenant)}`]),
     ...(types === undefined ? [] : [context.dialect.isOneOf(sql`type`, value(JSON.stringify(types)))]),
     ...(isProcessed === undefined ? [] : [isProcessed ? sql`processed_at is not null` : sql`processed_at is null`]),
-    ...(isUnwanted === undefined ? [] : [isUnwanted ? isUnwantedHere : sql`not ${isUnwantedHere}`]),
+    ...(isUnwanted === undefined ? [] : [isUnwanted ? IS_UNWANTED : sql`not ${IS_UNWANTED}`]),
+  ]
+}
+
+function timesOf(context: SqlContext, { from, before }: Pick<MessageQuery, 'from' | 'before'>): readonly Sql[] {
+  const value = valueIn(context)
+  return [
     ...(from === undefined ? [] : [sql`created_at >= ${value(from, 'instant')}`]),
     ...(before === undefined ? [] : [sql`created_at < ${value(before, 'instant')}`]),
-    ...others,
-  )
+  ]
 }

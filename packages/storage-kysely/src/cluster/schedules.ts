@@ -12,7 +12,7 @@ import type {
   StartByHand,
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { msUntil, type Reader } from '../read'
+import { type Listing, msUntil, readListing, type Reader } from '../read'
 import { createLeadLock, isLeading, type LeadName, leadValues } from './leads'
 import { createRunList } from './run-list'
 import { newScheduleNote, startNote, withScheduleNote } from './schedule-notes'
@@ -206,7 +206,9 @@ function createReads(context: SqlContext) {
       return row === undefined ? null : toDue(row)
     },
     async list(reader: Reader, query: ScheduleQuery): Promise<readonly ScheduleRecord[]> {
-      return (await reader.read(listOf(context, query))).map(toSchedule)
+      const { limit, after } = query
+      const page = { limit, after: after === undefined ? undefined : ([after.tenant, after.name] as const) }
+      return (await readListing({ context, reader, listing: listingOf(context, query) }, page)).map(toSchedule)
     },
     /** While nothing is due it is one look at an index. */
     async due(reader: Reader, limit: number): Promise<DueSchedules> {
@@ -221,26 +223,26 @@ function createReads(context: SqlContext) {
   }
 }
 
-function listOf(context: SqlContext, { tenant, source, jobName, limit, after, ...query }: ScheduleQuery) {
-  const { tables, dialect } = context
-  const value = (given: string | number, type: SqlType = 'text') => dialect.parameter(sql`${given}`, type)
-  const conditions = [
-    ...(tenant === undefined ? [] : [sql`tenant = ${value(tenant)}`]),
-    ...(source === undefined ? [] : [sql`source = ${value(source)}`]),
-    ...(jobName === undefined ? [] : [sql`job_name = ${value(jobName)}`]),
-    ...Object.entries(query.labels ?? {}).map(
-      ([label, text]) => sql`${dialect.propertyAt(sql`definition`, ['run', 'labels'], value(label))} = ${value(text)}`,
-    ),
-    ...(query.isPaused === undefined ? [] : [sql`paused_because ${isThere(query.isPaused)}`]),
-    ...(query.isEnded === undefined ? [] : [sql`ended_at ${isThere(query.isEnded)}`]),
-    ...(after === undefined ? [] : [sql`(tenant, name) > (${value(after.tenant)}, ${value(after.name)})`]),
-  ]
-  const where = conditions.length === 0 ? sql`` : sql`where ${and(...conditions)}`
-  const end = limit === undefined ? sql`` : sql`limit ${value(limit, 'integer')}`
-  return compileQuery(
-    context,
-    sql`select ${dialect.columns('schedules')} from ${tables.schedules} ${where} order by tenant, name ${end}`,
-  )
+function listingOf({ dialect }: SqlContext, { tenant, source, jobName, ...query }: ScheduleQuery): Listing {
+  const value = (given: string) => dialect.parameter(sql`${given}`, 'text')
+  return {
+    ...{ table: 'schedules', index: 'schedules_name' },
+    place: [
+      { name: 'tenant', type: 'text' },
+      { name: 'name', type: 'text' },
+    ],
+    within: tenant === undefined ? [] : [sql`tenant = ${value(tenant)}`],
+    conditions: [
+      ...(source === undefined ? [] : [sql`source = ${value(source)}`]),
+      ...(jobName === undefined ? [] : [sql`job_name = ${value(jobName)}`]),
+      ...Object.entries(query.labels ?? {}).map(
+        ([label, text]) =>
+          sql`${dialect.propertyAt(sql`definition`, ['run', 'labels'], value(label))} = ${value(text)}`,
+      ),
+      ...(query.isPaused === undefined ? [] : [sql`paused_because ${isThere(query.isPaused)}`]),
+      ...(query.isEnded === undefined ? [] : [sql`ended_at ${isThere(query.isEnded)}`]),
+    ],
+  }
 }
 
 function isThere(isIt: boolean): Sql {

@@ -23,14 +23,17 @@ export interface GivenTransaction {
   connection(): Promise<object>
 }
 
-export function givenTransaction(given: object, { name }: Pick<SqlDialect, 'name'>): GivenTransaction {
+export function givenTransaction(
+  given: object,
+  { takesAnyTransaction }: Pick<SqlDialect, 'takesAnyTransaction'>,
+): GivenTransaction {
   if (isKysely(given)) {
     if (given.isTransaction) return ofKysely(given as Transaction<unknown>)
     throw new InvalidOptionError(
       'transaction is an instance of Kysely on which no transaction is open: begin one, and give the trx.',
     )
   }
-  if (name === 'sqlite') {
+  if (!takesAnyTransaction) {
     throw new InvalidOptionError(
       "On SQLite transaction must be Kysely's trx: what durably.transaction(async (trx) => …) calls its function with.",
     )

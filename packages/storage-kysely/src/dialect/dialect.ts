@@ -22,6 +22,8 @@ export interface SqlDialect {
   readonly hasWritingQueries: boolean
   /** A program of its own, with settings, rights, sessions that it ends, and word for those who listen. */
   readonly isServer: boolean
+  /** A transaction that is given may be of any library, not of Kysely alone. */
+  readonly takesAnyTransaction: boolean
   /** Its time is that of the machine on which we are, and goes back when that is set back. */
   readonly hasClockOfCaller: boolean
   /** Parked runs have an index of their own, for which the status is enough. */

@@ -37,6 +37,7 @@ export const postgres: SqlDialect = {
   hasOneWriter: false,
   hasWritingQueries: true,
   isServer: true,
+  takesAnyTransaction: true,
   hasClockOfCaller: false,
   hasIndexOfParked: true,
   waitingParts: [sql`r.concurrency_key is null`, sql`r.concurrency_key is not null`],

@@ -15,6 +15,7 @@ export const sqlite: SqlDialect = {
   hasOneWriter: true,
   hasWritingQueries: false,
   isServer: false,
+  takesAnyTransaction: false,
   hasClockOfCaller: true,
   hasIndexOfParked: false,
   waitingParts: [sql`1`],

@@ -11,6 +11,7 @@ import { archiveAuditSettings } from './0010-archive-audit-settings'
 import { statistics } from './0011-statistics'
 import { cluster } from './0012-cluster'
 import { continuation } from './0013-continuation'
+import { endedOfJobs } from './0014-ended-of-jobs'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -28,6 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   statistics,
   cluster,
   continuation,
+  endedOfJobs,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

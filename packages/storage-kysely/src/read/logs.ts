@@ -1,7 +1,8 @@
-import type { LogStorage } from '@coji/durably-core/storage'
+import type { LogRecord, LogStorage } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
 import type { Reader } from './reader'
 import { inTenant } from './reads'
+import { inTurns } from './turns'
 import { type SqlContext, statement, toLog } from '../statement'
 
 const NO_LIMIT = 2 ** 31
@@ -25,8 +26,13 @@ export function createLogs(context: SqlContext, reader: Reader): LogStorage {
 
   return {
     async findLogs(places) {
-      if (places.length === 0) return []
-      return (await reader.read(byId.bind({ ids: JSON.stringify(places.map(({ id }) => id)) }))).map(toLog)
+      const turned = inTurns(reader)
+      const found: LogRecord[] = []
+      for (let first = 0; first < places.length; first += context.stretch) {
+        const ids = places.slice(first, first + context.stretch).map(({ id }) => id)
+        found.push(...(await turned.read(byId.bind({ ids: JSON.stringify(ids) }))).map(toLog))
+      }
+      return found
     },
     async getLogs(runId, options) {
       const { tenant = null, after: afterId = null, limit = NO_LIMIT } = options

@@ -1,9 +1,19 @@
-import { type CountQuery, RUN_STATUSES } from '@coji/durably-core/storage'
+import { type CountQuery, type EndedStatus, RUN_STATUSES, type RunStatus } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import type { Rows } from '../dialect'
-import { and, compileQuery, type Sql, type SqlContext } from '../statement'
+import { and, compileQuery, type RunIndex, runsBy, type Sql, type SqlContext } from '../statement'
 import type { Reader } from './reader'
-import { conditionsOf, isOfNothing, literal, WAITS, waitsFor, where } from './run-conditions'
+import {
+  conditionsOf,
+  isOfJobs,
+  isOfNothing,
+  isOfTenant,
+  isWaiting,
+  literal,
+  WAITS,
+  waitsFor,
+  where,
+} from './run-conditions'
 import {
   answersOf,
   entriesIn,
@@ -16,7 +26,7 @@ import {
   type Stretch,
 } from './run-search'
 import { inOrderOfIndex } from './run-walks'
-import { type Way, waysOf } from './run-ways'
+import { MOST_JOBS, type Way, waysOf } from './run-ways'
 import { inTurns } from './turns'
 
 /** How many runs have each status, and how many of the pending ones wait for what is counted apart. */
@@ -36,6 +46,11 @@ export async function countRuns(context: SqlContext, reader: Reader, query: Coun
 /** One statement, so that no run is counted twice or left out because it changes between two. The statuses come from an index alone. */
 function countOfScope(context: SqlContext, { conditions }: Search): CompiledQuery {
   const { tables } = context
+  const { jobNames, tenant } = conditions
+  if (jobNames !== undefined && jobNames.length <= MOST_JOBS) {
+    const counts = tenant === undefined ? countsOfJobs(context, jobNames) : countsWithin(context, tenant, jobNames)
+    return compileQuery(context, sql.join(counts, sql` union all `))
+  }
   const scope = conditionsOf(context, conditions)
   const kind = waitsFor(context)
   const waiting = and(...scope, sql`r.status = 'pending'`, sql`${kind} in (${literal(WAITS)})`)
@@ -44,6 +59,38 @@ function countOfScope(context: SqlContext, { conditions }: Search): CompiledQuer
     sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status
       union all select ${kind}, count(*) as runs from ${tables.runs} as r where ${waiting} group by ${kind}`,
   )
+}
+
+/** What is neither pending nor over is in somebody's hands, and no more than there are hands for. */
+const IN_HAND = {
+  running: 'running',
+  assigned: 'assigned',
+  orphaned: 'orphaned',
+} as const satisfies Readonly<Record<Exclude<RunStatus, EndedStatus | 'pending'>, RunIndex>>
+
+/** Each part has an index that has nothing of other jobs, or that is short. */
+function countsOfJobs(context: SqlContext, jobNames: readonly string[]): readonly Sql[] {
+  const kind = waitsFor(context)
+  const ofJobs = isOfJobs(jobNames, context)
+  const ofEach = jobNames.flatMap((jobName) => [
+    sql`select r.status, cast(null as text) as kind, count(*) as runs from ${runsBy(context, 'job_finished')}
+      where ${isOfJobs([jobName], context)} and r.finished_at is not null group by r.status`,
+    sql`select 'pending', ${kind}, count(*) from ${runsBy(context, 'due')}
+      where ${isOfJobs([jobName], context)} and ${isWaiting(context)} group by ${kind}`,
+  ])
+  const inHand = Object.entries(IN_HAND).map(([status, index]) => {
+    const isInHand = sql`r.status = ${sql.lit(status)} and ${context.dialect.waitingStatus(sql`r.status`)} = ${sql.lit(status)}`
+    return sql`select ${sql.lit(status)}, cast(null as text), count(*) from ${runsBy(context, index)} where ${isInHand} and ${ofJobs}`
+  })
+  return [...ofEach, ...inHand]
+}
+
+function countsWithin(context: SqlContext, tenant: string, jobNames: readonly string[]): readonly Sql[] {
+  const kind = waitsFor(context)
+  return jobNames.map((jobName) => {
+    return sql`select r.status, ${kind} as kind, count(*) as runs from ${runsBy(context, 'tenant_job')}
+      where ${isOfTenant(tenant)} and ${isOfJobs([jobName], context)} group by r.status, ${kind}`
+  })
 }
 
 /** On the way that comes furthest at the beginning of the list; then in one statement, for the same reason. */

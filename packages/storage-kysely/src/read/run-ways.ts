@@ -158,7 +158,7 @@ function ofLabels(context: SqlContext, { labels = {}, tenant, ...rest }: Conditi
 }
 
 /** More than these are not looked for one by one. */
-const MOST_JOBS = 50
+export const MOST_JOBS = 50
 
 function ofJobs(context: SqlContext, { jobNames = [], tenant, ...rest }: Conditions): readonly Way[] {
   if (jobNames.length === 0 || jobNames.length > MOST_JOBS) return []

@@ -191,7 +191,7 @@ export function and(...conditions: readonly Sql[]): Sql {
 }
 
 export type RunIndex =
-  | ('claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished')
+  | ('claim' | 'claim_keyless' | 'claim_by_key' | 'slot' | 'due' | 'running' | 'finished' | 'job_finished')
   | ('placing' | 'assigned' | 'orphaned')
   | (
       | 'primary'

@@ -1,10 +1,8 @@
 import type { AuditNote, AuditQuery, AuditRecord } from '@coji/durably-core/storage'
 import type { CompiledQuery } from 'kysely'
 import { sql } from 'kysely'
-import type { Reader } from '../read'
+import { type Listing, type Reader, readListing } from '../read'
 import {
-  and,
-  compileQuery,
   type Sql,
   type SqlContext,
   type SqlValue,
@@ -80,7 +78,9 @@ export function createAudit(context: SqlContext) {
   )
   return {
     async list(reader: Reader, query: AuditQuery): Promise<readonly AuditRecord[]> {
-      return (await reader.read(compileQuery(context, listOf(context, query)))).map(toAudit)
+      const { limit, cursor } = query
+      const page = { limit, after: cursor === undefined ? undefined : ([cursor.at, cursor.id] as const) }
+      return (await readListing({ context, reader, listing: listingOf(query) }, page)).map(toAudit)
     },
     async purge(target: WriteTarget, params: { readonly olderThanMs: number; readonly limit: number }) {
       const [rows = []] = await target.write([purge.bind(params)])
@@ -89,12 +89,14 @@ export function createAudit(context: SqlContext) {
   }
 }
 
-function listOf({ tables, dialect }: SqlContext, { limit, cursor, ...given }: AuditQuery): Sql {
-  const conditions = Object.entries(given).map(([name, value]) => sql`${sql.ref(`a.${name}`)} = ${value}`)
-  const { at, id } = cursor ?? {}
-  const isNext = cursor === undefined ? [] : [sql`(a.at, a.id) < (${dialect.parameter(sql`${at}`, 'instant')}, ${id})`]
-  const all = [...conditions, ...isNext]
-  const where = all.length === 0 ? sql`` : sql`where ${and(...all)}`
-  const end = limit === undefined ? sql`` : sql`limit ${limit}`
-  return sql`select ${dialect.columns('audit', 'a')} from ${tables.audit} as a ${where} order by a.at desc, a.id desc ${end}`
+function listingOf({ target, limit: _, cursor: __, ...others }: AuditQuery): Listing {
+  return {
+    ...{ table: 'audit', index: target === undefined ? 'audit_at' : 'audit_target', isNewestFirst: true },
+    place: [
+      { name: 'at', type: 'instant' },
+      { name: 'id', type: 'text' },
+    ],
+    within: target === undefined ? [] : [sql`m.target = ${target}`],
+    conditions: Object.entries(others).map(([name, value]) => sql`${sql.ref(`m.${name}`)} = ${value}`),
+  }
 }

@@ -1,6 +1,6 @@
 import { type ClaimParams, isSuspect, type JobLimits, type RunRecord, SUSPECT_FROM } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim'
+import { inOrder, pausedJobs, slotsTaken, startOfExecution, type Take, type TakeName } from './claim-parts'
 import { type Executor, isBusy, isConstraintError, pause } from '../connection'
 import { type KeyWalk, KeyWalks } from './key-walks'
 import { forgottenStarts, hasRoomFor, lastStart, type LimitName, limitValues, NO_LIMITS } from './limits'

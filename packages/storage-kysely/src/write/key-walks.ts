@@ -17,6 +17,13 @@ export class KeyWalk {
   /** How often the last key has to be reached until the round is over. */
   #passesLeft = 0
 
+  #isBlocked = false
+
+  /** Whether all that came first was blocked at the last look. */
+  get isBlocked(): boolean {
+    return this.#isBlocked
+  }
+
   get place(): KeyPlace {
     return this.#place
   }
@@ -36,12 +43,14 @@ export class KeyWalk {
 
   /** `null`: the last key was reached. */
   goOn(place: KeyPlace | null): void {
+    this.#isBlocked = true
     if (place === null && this.#passesLeft > 0) this.#passesLeft -= 1
     this.#place = place ?? BEFORE_ALL_KEYS
   }
 
   /** What there is was seen without it; where it was it goes on the next time. */
   end(): void {
+    this.#isBlocked = false
     this.#passesLeft = 0
   }
 

@@ -62,6 +62,19 @@ const timedOut = insert({
   columns: { status: `'timed_out'`, available_at: 'now()', started_at: 'now()', finished_at: 'now()' },
 })
 
+/** Of a job of their own. */
+const rare = insert({
+  prefix: 'Q',
+  count: 20,
+  columns: {
+    job_name: `'rare'`,
+    status: `'completed'`,
+    available_at: `now() - interval '2 days'`,
+    started_at: `now() - interval '2 days'`,
+    finished_at: `now() - interval '2 days' + i * interval '1 second'`,
+  },
+})
+
 const due = insert({
   prefix: 'P',
   count: DUE,
@@ -285,6 +298,8 @@ const audit = `insert into durably_audit (id, at, tenant, actor, action, target_
   select 'A' || i, now() - (20000 - i) * interval '1 minute', '', 'ann', 'retry', 'run', 'run ' || (i / 2)
   from generate_series(1, 20000) as i`
 
+const OF_FEW_RUNS = 250
+
 const LEAD = { name: 'schedules', workerId: 'w', epoch: 1 } as const
 const ENDING = { cancelled: [EVENT], requested: [EVENT] } as const
 const ASSIGNMENT = { runId: `P${'1'.padStart(24, '0')}`, version: 1, workerId: 'worker', events: [EVENT] } as const
@@ -312,6 +327,7 @@ describe('plans', () => {
     bench = await benchWith(
       finished,
       timedOut,
+      rare,
       due,
       waiting,
       blocked,
@@ -364,6 +380,12 @@ describe('plans', () => {
     'counts of runs': (storage) => storage.counts({}),
     'runs with a label': (storage) => storage.getRuns({ labels: { customer: '120' }, limit: 100 }),
     purge: (storage) => storage.purge({ statuses: ['completed'], olderThanMs: 86_400_000, limit: 100 }),
+    'purge of a job': (storage) =>
+      storage.purge({ statuses: ['completed'], jobNames: ['rare'], olderThanMs: 86_400_000, limit: 100 }),
+    'purge of a job, beyond those to keep': (storage) =>
+      storage.purge({ statuses: ['completed'], jobNames: ['rare'], keepNewest: 10, limit: 100 }),
+    'counts of a job': (storage) => storage.counts({ jobNames: ['rare'] }),
+    'counts of a job of a tenant': (storage) => storage.counts({ tenant: '', jobNames: ['rare'] }),
     'logs of a run': (storage) => storage.logs.getLogs(held[0]?.id ?? '', { limit: 100 }),
     'tail events': (storage) =>
       storage.events.tail(
@@ -411,6 +433,15 @@ describe('plans', () => {
     cancel: (storage) =>
       storage.command({ kind: 'cancel', runId: held[0]?.id ?? '', events: { cancelled: [EVENT], requested: [EVENT] } }),
   }
+
+  it.each(['purge of a job', 'purge of a job, beyond those to keep', 'counts of a job', 'counts of a job of a tenant'])(
+    '%s passes no runs of others',
+    async (name) => {
+      const { buffers } = await bench.explain(STATEMENTS[name] as (storage: KyselyStorage) => Promise<unknown>)
+      // A few of each of its twenty runs, however many others have ended.
+      expect(buffers).toBeLessThan(OF_FEW_RUNS)
+    },
+  )
 
   /** They look for a way to the runs before they go it. */
   const SEARCHES: typeof STATEMENTS = {
@@ -466,7 +497,6 @@ describe('plans', () => {
     durably_statistics_place_pkey: 'keeps the place of counting to one row',
     durably_steps_live_name: 'keeps a name to one recorded step',
     durably_signals_dedupe: 'keeps a dedupe key to one signal',
-    durably_runs_tenant_job: 'has a job of a tenant that is one of many: search.test.ts',
   }
 
   it('use every index there is, or it is written what it is for', async () => {

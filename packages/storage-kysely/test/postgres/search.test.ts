@@ -6,9 +6,11 @@ import {
   COUNTS,
   countedBothWays,
   countHours,
+  fillOthers,
   LISTS,
   MIXTURES,
   MOST_MS,
+  PIECES,
   READS,
   readMonth,
   reportIndexes,
@@ -46,15 +48,11 @@ const FILL = [
   `insert into durably_steps (id, run_id, name, "index", kind, status, attempt, wait_name, lease_epoch, claim_token, started_at)
     select 'S' || id, id, 'approval', 0, case right(id, 3) when '001' then 'signal' when '004' then 'child' else 'sleep' end, 'waiting', 1,
       'approval', 1, 'token', created_at from durably_runs where waiting_for ->> 'kind' = 'steps'`,
-  `insert into durably_inbox (id, tenant, type, payload, available_at, created_at, processed_at, wanted)
-    select id, tenant, job_name, payload, created_at, created_at, case when status <> 'pending' then created_at end,
-      case when job_name = 'job3' then 0 else 1 end from durably_runs where right(id, 2) in ('21', '71')`,
-  `insert into durably_audit (id, at, tenant, actor, action, target_kind, target, before, after)
-    select id, created_at, tenant, tenant, 'retry', 'run', id, '{"status":"failed"}', '{"status":"pending"}'
-    from durably_runs where right(id, 2) in ('07', '57')`,
-  `insert into durably_schedules (id, tenant, name, job_name, definition, overlap, fired_until, created_at, updated_at)
-    select id, tenant, 'schedule ' || id, job_name, '{}', 'allow', created_at, created_at, created_at
-    from durably_runs where id <= '01' || lpad('1000', 24, '0')`,
+  ...fillOthers({
+    nth: 'cast(right(id, 9) as integer)',
+    numbers: (count) => `select i from generate_series(1, ${count}) as i`,
+    json: (text) => `cast(${text} as json)`,
+  }),
   'vacuum analyze',
 ]
 
@@ -102,6 +100,11 @@ describe(`lists and counts of ${RUNS} runs on Postgres`, () => {
     expect(buffers).toBeLessThan(MOST_BUFFERS.count)
     const { capped, whole } = await countedBothWays(bench.storage, query)
     expect(capped).toEqual(whole)
+  })
+
+  it.each(Object.entries(PIECES))('%s: looks at little at a time', async (name, read) => {
+    const { buffers } = await longest(name, read)
+    expect(buffers).toBeLessThan(MOST_BUFFERS.stretch)
   })
 
   it.each(Object.entries(READS))('%s: looks at little', async (name, read) => {

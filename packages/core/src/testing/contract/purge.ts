@@ -94,6 +94,31 @@ export const PURGE_CASES = casesOf('required', 'purge', {
     )
   },
 
+  'of several jobs and endings those go first that ended first': async (kit) => {
+    const ids: string[] = []
+    for (const [jobName, ending] of [
+      ['x', 'fail'],
+      ['y', 'complete'],
+      ['x', 'complete'],
+      ['z', 'fail'],
+      ['y', 'fail'],
+      ['x', 'fail'],
+    ] as const) {
+      const holder = await kit.start({ jobName })
+      await holder.leave(ending)
+      ids.push(holder.id)
+    }
+    const leftOver = (...numbers: readonly number[]) => numbers.map((number) => ids[number] ?? '').sort()
+    const params = { ...ALL, jobNames: ['y', 'x'], limit: 2 }
+    assertEqual(await kit.storage.purge(params), 2, 'runs removed')
+    assertEqual(await left(kit), leftOver(2, 3, 4, 5), 'runs left')
+    assertEqual(await kit.storage.purge({ ...params, keepNewest: 2 }), 1, 'runs removed beyond the two to keep')
+    assertEqual(await left(kit), leftOver(3, 4, 5), 'runs left with the two to keep')
+    const failed = { ...params, statuses: ['failed'] as const, keepNewest: 1 }
+    assertEqual(await kit.storage.purge({ ...failed, before: FUTURE }), 1, 'failed runs removed beyond the one to keep')
+    assertEqual(await left(kit), leftOver(3, 5), 'runs left with the failed one to keep')
+  },
+
   'no more than the limit at once': async (kit) => {
     await endedRuns(kit, 5)
     const counts = [

@@ -1,0 +1,132 @@
+import { sql } from 'kysely'
+import type { Rows, TableName } from '../dialect'
+import { and, compileQuery, list, type Row, type Sql, type SqlContext } from '../statement'
+import type { Reader } from './reader'
+import { inTurns } from './turns'
+
+/** What the rows are listed by. */
+export interface PlaceColumn {
+  readonly name: string
+  readonly type: 'instant' | 'text'
+}
+
+/** The rows `m` of a table, in the order of one of its indexes. */
+export interface Listing {
+  readonly table: TableName
+  readonly index: string
+  readonly place: readonly [PlaceColumn, PlaceColumn]
+  readonly isNewestFirst?: boolean
+  /** For which the index has the rows one after the other. */
+  readonly within?: readonly Sql[]
+  /** What is yet to be looked at, row by row. */
+  readonly conditions: readonly Sql[]
+}
+
+/** Where it is read. */
+export interface Lister {
+  readonly context: SqlContext
+  readonly reader: Reader
+  readonly listing: Listing
+}
+
+type Place = readonly [string, string]
+
+export interface Page {
+  readonly after?: Place | undefined
+  readonly limit?: number | undefined
+}
+
+/** A part of the index through which one statement looks; without an end it is the last. */
+interface Stretch {
+  readonly after: Place | undefined
+  readonly until?: Place
+}
+
+/** Where an index has nothing but what is asked for, a page is one statement; else it goes through the index in stretches. */
+export async function readListing(lister: Lister, page: Page): Promise<Rows> {
+  const { context, reader, listing } = lister
+  const { limit = Number.POSITIVE_INFINITY, after } = page
+  const columns = context.dialect.columns(listing.table, 'm')
+  const readRows = (stretch: Stretch, count: number) => {
+    const end = Number.isFinite(count) ? sql`limit ${count}` : sql``
+    const rows = sql`select ${columns} ${rowsIn(context, listing, stretch)} order by ${order(listing)} ${end}`
+    return compileQuery(context, rows)
+  }
+  if (listing.conditions.length === 0) return reader.read(readRows({ after }, limit))
+  const found: Row[] = []
+  for await (const [stretch, turned] of stretchesOf(lister, after)) {
+    found.push(...(await turned.read(readRows(stretch, limit - found.length))))
+    if (found.length >= limit) break
+  }
+  return found
+}
+
+/** Sums of the rows, added up stretch by stretch: they are not of one moment. */
+export async function sumListing(
+  lister: Lister,
+  sums: Readonly<Record<string, Sql>>,
+): Promise<ReadonlyMap<string, number>> {
+  const { context, listing } = lister
+  const totals = new Map(Object.keys(sums).map((name) => [name, 0]))
+  const columns = Object.entries(sums).map(([name, sum]) => sql`${sum} as ${sql.ref(name)}`)
+  for await (const [stretch, turned] of stretchesOf(lister, undefined)) {
+    const rows = sql`select ${list(...columns)} ${rowsIn(context, listing, stretch)}`
+    const [row = {}] = await turned.read(compileQuery(context, rows))
+    for (const [name, total] of totals) totals.set(name, total + Number(row[name]))
+  }
+  return totals
+}
+
+async function* stretchesOf({ context, reader, listing }: Lister, from: Place | undefined) {
+  const turned = inTurns(reader)
+  for (let after = from; ; ) {
+    const [end] = await turned.read(compileQuery(context, endOf(context, listing, after)))
+    const until = end === undefined ? undefined : ([String(end['first']), String(end['second'])] as const)
+    const stretch: Stretch = until === undefined ? { after } : { after, until }
+    yield [stretch, turned] as const
+    if (until === undefined) return
+    after = until
+  }
+}
+
+/** Where so many entries of the index end. */
+function endOf(context: SqlContext, listing: Listing, after: Place | undefined): Sql {
+  const [first, second] = listing.place.map(({ name, type }) => {
+    const column = sql.ref(`m.${name}`)
+    return type === 'text' ? column : context.dialect.read(column, type)
+  })
+  return sql`select ${first} as first, ${second} as second from ${entriesOf(context, listing)}
+    ${where(rangeOf(context, listing, { after }))} order by ${order(listing)} limit 1 offset ${sql.lit(context.stretch - 1)}`
+}
+
+/** The entries of a stretch are read as they stand in the index, whatever other one might have what is asked of them. */
+function rowsIn(context: SqlContext, listing: Listing, stretch: Stretch): Sql {
+  const entries = sql`from ${entriesOf(context, listing)} ${where(rangeOf(context, listing, stretch))}`
+  if (listing.conditions.length === 0) return entries
+  return sql`from (select m.* ${entries} ${context.dialect.keptApart}) as m ${where(listing.conditions)}`
+}
+
+function entriesOf({ tables, dialect, prefix }: SqlContext, { table, index }: Listing): Sql {
+  return sql`${tables[table]} as m ${dialect.useIndex(`${prefix}${index}`)}`
+}
+
+function rangeOf(context: SqlContext, { place, within = [], isNewestFirst }: Listing, { after, until }: Stretch) {
+  const columns = sql`(${list(...place.map(({ name }) => sql.ref(`m.${name}`)))})`
+  const at = (values: Place) =>
+    sql`(${list(...values.map((value, index) => context.dialect.parameter(sql`${value}`, place[index]?.type ?? 'text')))})`
+  const [behind, upTo] = isNewestFirst ? [sql`<`, sql`>=`] : [sql`>`, sql`<=`]
+  return [
+    ...within,
+    ...(after === undefined ? [] : [sql`${columns} ${behind} ${at(after)}`]),
+    ...(until === undefined ? [] : [sql`${columns} ${upTo} ${at(until)}`]),
+  ]
+}
+
+function order({ place, isNewestFirst }: Listing): Sql {
+  const direction = isNewestFirst ? sql`desc` : sql`asc`
+  return list(...place.map(({ name }) => sql`${sql.ref(`m.${name}`)} ${direction}`))
+}
+
+function where(conditions: readonly Sql[]): Sql {
+  return conditions.length === 0 ? sql`` : sql`where ${and(...conditions)}`
+}
