@@ -61,6 +61,8 @@ const OPTIONS = [
   ['durably.publish(message)', 'index.ts', 'Message'],
   ['on of a job, when it is chosen by payload', 'index.ts', 'MessageWish'],
   ['debounce of a job, with a key', 'index.ts', 'DebounceOptions'],
+  ['debounce of a trigger, with a key', 'index.ts', 'TriggerDebounce'],
+  ['batch of a trigger', 'index.ts', 'TriggerBatch'],
   ['batch of a job', 'index.ts', 'BatchOptions'],
   ['createInbox(durably, options)', `${CLUSTER}/index.ts`, 'InboxOptions'],
   ['createCluster(durably, options)', `${CLUSTER}/index.ts`, 'ClusterOptions'],

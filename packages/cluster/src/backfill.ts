@@ -2,6 +2,7 @@ import { type Actor, InvalidOptionError, type Durably } from '@coji/durably-core
 import type { NewRun, ScheduleRecord, ScheduleStorage } from '@coji/durably-core/storage'
 import { instantIn, refuseUnknownOptions } from '@coji/durably-core/extend'
 import { type ReadSchedule, readSchedule, runAt } from './firing'
+import { storageNow } from './storage-now'
 import { instantsOf } from './timing'
 
 /** Of which instants runs are to be made up for. */
@@ -33,7 +34,7 @@ export async function backfill(
   const { durably } = params
   const read = readSchedule(schedule)
   const range = { fromMs: msOf('from', from), toMs: msOf('to', to) }
-  refuseFuture(range, durably.drafts.environment.clock.now())
+  refuseFuture(range, Date.parse(await storageNow(params.storage)))
   const instants = instantsIn(read, range)
   const ids: string[] = []
   for (let place = 0; place < instants.length; place += AT_ONCE) {

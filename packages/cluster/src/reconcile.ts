@@ -1,6 +1,7 @@
 import { ConflictError, InvalidOptionError, type Durably } from '@coji/durably-core'
 import type { ScheduleContent, ScheduleRecord, ScheduleStorage } from '@coji/durably-core/storage'
 import { decodeDefinition, firesAlike } from './definition'
+import { storageNow } from './storage-now'
 
 /** A schedule as the code has it. */
 export interface DefinedSchedule {
@@ -36,8 +37,7 @@ export async function reconcile({ durably, storage, source, defined }: Reconcile
 }
 
 async function add({ durably, storage, source, defined }: ReconcileParams): Promise<void> {
-  const now = new Date(durably.drafts.environment.clock.now()).toISOString()
-  const late = defined.filter(({ content }) => isOver(content, now))
+  const late = await thoseOver(storage, defined)
   for (const { name } of late) durably.reportError(overAlready(name), 'schedules')
   const current = defined.filter((schedule) => !late.includes(schedule))
   const answers = await storage.create(
@@ -69,10 +69,22 @@ function identityOf({ tenant, name, version }: ScheduleRecord) {
   return { tenant, name, version }
 }
 
-/** Whether it is for a single instant that has passed. */
-export function isOver({ definition }: ScheduleContent, now: string): boolean {
+/** Those of which every instant has passed. */
+export async function thoseOver<T extends { readonly content: ScheduleContent }>(
+  storage: ScheduleStorage,
+  schedules: readonly T[],
+): Promise<readonly T[]> {
+  if (schedules.every(({ content }) => lastOf(content) === null)) return []
+  const now = await storageNow(storage)
+  return schedules.filter(({ content }) => (lastOf(content) ?? FOR_EVER) <= now)
+}
+
+const FOR_EVER = 'z'
+
+function lastOf({ definition }: ScheduleContent): string | null {
   const { timing, end } = decodeDefinition(definition)
-  return (timing.kind === 'at' && timing.at <= now) || (end !== null && end <= now)
+  if (timing.kind !== 'at' || (end !== null && end < timing.at)) return end
+  return timing.at
 }
 
 export function overAlready(name: string): InvalidOptionError {

@@ -1,13 +1,20 @@
 import { type Actor, ConflictError, InvalidOptionError, NotFoundError, type Durably } from '@coji/durably-core'
-import type { ScheduleChange, ScheduleKey, ScheduleRecord, ScheduleStorage } from '@coji/durably-core/storage'
-import { refuseUnknownOptions, type OptionNames, type RunDrafts } from '@coji/durably-core/extend'
+import type {
+  ScheduleChange,
+  ScheduleContent,
+  ScheduleKey,
+  ScheduleRecord,
+  ScheduleStorage,
+} from '@coji/durably-core/storage'
+import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import { backfill, type BackfillOptions, refuseBadBackfill } from './backfill'
 import { decodeDefinition, firesAlike } from './definition'
 import { previewOf, previewOfSchedule } from './preview'
 import { explainSchedule } from './explain-schedule'
 import { readSchedule, runAt } from './firing'
-import { isOver, nameTaken, overAlready } from './reconcile'
+import { nameTaken, overAlready, thoseOver } from './reconcile'
 import { type Schedule, toSchedule } from './schedule'
+import { storageNow } from './storage-now'
 import {
   contentOf,
   contentWith,
@@ -100,7 +107,7 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
     async create(name, { as, ...options }) {
       refuseBadName(name)
       const content = contentOf(drafts, name, options as unknown as ScheduleOptions)
-      if (isOver(content, nowOf(drafts))) throw overAlready(name)
+      await refuseOver(storage, name, content)
       const schedule = { ...keyOf(name, options), id: drafts.environment.createId(), source: null, ...content }
       for (const answer of await storage.create([schedule], drafts.noted('schedules.create', as).audit)) {
         if (!answer.created) throw nameTaken(answer.schedule)
@@ -116,7 +123,7 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
         if (schedule.source !== null) throw ofCode(schedule)
         const content = contentWith(drafts, { name, content: schedule }, changes)
         const isAnew = !firesAlike(decodeDefinition(schedule.definition), decodeDefinition(content.definition))
-        if (isAnew && isOver(content, nowOf(drafts))) throw overAlready(name)
+        if (isAnew) await refuseOver(storage, name, content)
         const { version } = schedule
         const noted = drafts.noted('schedules.update', scope.as)
         const changed = await storage.change({ ...keyOf(name, scope), version, content, isAnew, ...noted })
@@ -146,7 +153,7 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
   } satisfies Partial<ScheduleCommands>
 }
 
-function createReads({ durably: { drafts }, storage }: CommandParams) {
+function createReads({ storage }: CommandParams) {
   return {
     async get(name, scope = {}) {
       refuseUnknownOptions('get()', scope, TENANT)
@@ -161,7 +168,7 @@ function createReads({ durably: { drafts }, storage }: CommandParams) {
     },
     async preview(of, count, scope = {}) {
       refuseUnknownOptions('preview()', scope, TENANT)
-      const nowMs = drafts.environment.clock.now()
+      const nowMs = Date.parse(await storageNow(storage))
       if (typeof of !== 'string') return previewOf(of, nowMs, count)
       return previewOfSchedule(await find(storage, of, scope), nowMs, count)
     },
@@ -209,8 +216,9 @@ async function find(storage: ScheduleStorage, name: string, scope: TenantOption)
   return found.schedule
 }
 
-function nowOf({ environment: { clock } }: RunDrafts): string {
-  return new Date(clock.now()).toISOString()
+async function refuseOver(storage: ScheduleStorage, name: string, content: ScheduleContent): Promise<void> {
+  const over = await thoseOver(storage, [{ content }])
+  if (over.length > 0) throw overAlready(name)
 }
 
 function keyOf(name: string, { tenant = '' }: TenantOption): ScheduleKey {

@@ -1,5 +1,6 @@
 import { InvalidOptionError } from '@coji/durably-core'
-import { describe, expect, it } from 'vitest'
+import { Cron } from 'croner'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LONG_PATIENCE_MS } from '../../../test/pace'
 import { reportSuite } from '../../../test/report'
 import { scaled } from '../../../test/scale'
@@ -83,6 +84,17 @@ it.each([
   ['0 9 ? * ?', '2030-01-01T09:00:00.000Z'],
 ])('a day that is left open is no day by itself: %s', (cron, expected) => {
   expect(text(new Calendar({ cron, zone: 'UTC' }).next(Date.UTC(2030, 0, 1)))).toBe(expected)
+})
+
+it('is asked for an instant once, however often somebody looks before that has come', () => {
+  const calendar = new Calendar({ cron: '0 * * * *', zone: 'Asia/Tokyo' })
+  const computed = vi.spyOn(Cron.prototype, 'nextRun')
+  onTestFinished(() => computed.mockRestore())
+  const [ten, hour] = [Date.UTC(2030, 0, 1, 10), 3_600_000]
+  for (let ms = 0; ms < hour; ms += 60_000) expect(calendar.next(ten + ms)).toBe(ten + hour)
+  expect(computed).toHaveBeenCalledOnce()
+  for (let ms = 0; ms < hour; ms += 60_000) expect(calendar.next(ten + hour + ms)).toBe(ten + 2 * hour)
+  expect(computed).toHaveBeenCalledTimes(2)
 })
 
 describe('what is no calendar', () => {

@@ -38,12 +38,35 @@ describe('a schedule', () => {
     expect(await own.schedules.explain('reminder')).toContain('has ended')
   })
 
-  it('fires once also where the clock of the storage is ahead of it', async () => {
+  it.each([
+    ['ahead', HOUR],
+    ['behind', -HOUR],
+  ])('goes by the clock of the storage, also of a process that is %s', async (_where, offset) => {
     const clock = createFakeClock(START)
-    const own = stage({ clock, storage: createMemoryStorage({ now: () => clock.now() + HOUR }) })
-    await own.schedules.create('reminder', { ...REPORT, at: at(MINUTE) })
-    await own.schedules.tick()
-    expect(await instantsOf(own)).toEqual([at(MINUTE)])
+    const processClock = { ...clock, now: () => clock.now() + offset }
+    const own = stage({ clock: processClock, storage: createMemoryStorage({ now: () => clock.now() }) })
+    const { schedules } = own
+    await schedules.create('in a minute', { ...REPORT, at: at(MINUTE) })
+    await schedules.create('until then', { ...REPORT, every: MINUTE, end: at(2 * MINUTE) })
+    await schedules.create('hourly', { ...REPORT, cron: '0 * * * *' })
+    await schedules.create('changed', { ...REPORT, every: HOUR })
+    await schedules.update('changed', { every: undefined, at: at(MINUTE) })
+    for (const past of [{ at: at(-MINUTE) }, { every: MINUTE, end: at(-MINUTE) }]) {
+      await expect(schedules.create('over', { ...REPORT, ...past })).rejects.toThrow('its time is over')
+      await expect(schedules.update('until then', past)).rejects.toThrow('its time is over')
+    }
+    schedules.define('coded', { ...REPORT, at: at(MINUTE) })
+    schedules.define('coded too late', { ...REPORT, at: at(-MINUTE) })
+    await schedules.tick()
+    const names = (await schedules.list()).map(({ name }) => name)
+    expect(names.sort()).toEqual(['changed', 'coded', 'hourly', 'in a minute', 'until then'])
+
+    const shown = [await schedules.preview({ cron: '0 * * * *' }, 1), await schedules.preview('until then', 1)]
+    expect(shown.flat().map((each) => each.toISOString())).toEqual([at(HOUR), at(MINUTE)])
+    await expect(schedules.backfill('hourly', { from: at(0), to: at(MINUTE) })).rejects.toThrow('past')
+    expect(await schedules.backfill('hourly', { from: at(-HOUR), to: at(0) })).toHaveLength(1)
+    await clock.stall(MINUTE)
+    expect(await schedules.tick()).toEqual({ fired: 4 })
   })
 
   it('fires no more after its end', async () => {
@@ -557,6 +580,19 @@ describe('what makes no sense', () => {
       expect(() => own.schedules.define('x', { ...REPORT, ...options } as never)).toThrow(expected)
     },
   )
+
+  it.each([
+    ['an invalid pattern', { cron: '61 * * * *' }, 'Invalid value for minute'],
+    ['an unknown zone', { cron: '0 2 * * *', zone: 'Mars/Olympus' }, 'no time zone "Mars/Olympus"'],
+    ['a payload that its schema refuses', { payload: {} }, 'for'],
+    ['a misspelled option', { overlaps: 'skip' }, 'Did you mean "overlap"?'],
+    ['a one-off in the past', { at: at(-1) }, 'its time is over'],
+  ])('is refused as a change too: %s', async (_what, changes, expected) => {
+    const own = stage()
+    const before = await own.schedules.create('x', { ...REPORT, every: HOUR })
+    await expect(own.schedules.update('x', changes as never)).rejects.toThrow(expected)
+    expect(await own.schedules.get('x')).toEqual(before)
+  })
 
   it('is a name that is taken', async () => {
     const own = stage()

@@ -121,6 +121,7 @@ export {
   type TransactionOptions,
   type TransactionTools,
   type TriggerAllOptions,
+  type TriggerBatch,
   type TriggerDebounce,
   type TriggeredRun,
   type TriggerOptions,

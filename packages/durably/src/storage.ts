@@ -32,6 +32,7 @@ export {
   type CountedUntil,
   type CountQuery,
   CRASH_BACKOFF,
+  type BatchedRun,
   type DebouncedRun,
   type DebounceStorage,
   type Delivery,

@@ -51,6 +51,30 @@ describe.each(DATABASES)('a transaction of the caller on $name', ({ dialect }) =
     expect(await durably.counts()).toMatchObject({ pending: 0 })
   })
 
+  it('keeps a message with its row or not at all, and tells of it when it is there', async () => {
+    const { durably, orders } = await openShop(await openMigrated(dialect(newFile())))
+    const published: string[] = []
+    durably.on('inbox:published', ({ messageId }) => published.push(messageId))
+    const order = async (id: number, isOutOfStock: boolean) => {
+      let messageId = ''
+      const ordering = durably.transaction(async (transaction) => {
+        await sql`insert into orders (id) values (${id})`.execute(transaction)
+        messageId = (await durably.publish({ type: 'ordered', payload: id, dedupeKey: 'k', transaction })).id
+        expect(published).toEqual([])
+        if (isOutOfStock) throw new Error('no stock')
+      })
+      return ordering.then(
+        () => messageId,
+        (error: Error) => error.message,
+      )
+    }
+    const messages = async () => (await durably.storage.cluster?.inbox.list({}))?.map(({ id }) => id)
+    expect(await order(1, true)).toBe('no stock')
+    expect([published, await messages(), await orders()]).toEqual([[], [], []])
+    const id = await order(2, false)
+    expect([published, await messages(), await orders()]).toEqual([[id], [id], [2]])
+  })
+
   it('can be one that the application began itself', async () => {
     const { durably, ship, triggered } = await openShop(await openMigrated(dialect(newFile())))
     await durably.db.transaction().execute(async (transaction) => {

@@ -321,6 +321,7 @@ const triggerOptionsShape = {
   debounce: z
     .union([z.number(), z.strictObject({ key: text.optional(), wait: z.number(), maxWait: z.number().optional() })])
     .optional(),
+  batch: z.strictObject({ key: text.optional(), max: z.number(), within: z.number() }).optional(),
   runAt: z.string().max(64).optional(),
   priority: z.int().optional(),
   labels: labels.optional(),

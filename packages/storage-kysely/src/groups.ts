@@ -18,6 +18,7 @@ import {
   createAudit,
   createDebounce,
   createFork,
+  createJoinBatch,
   createSettings,
   createsRuns,
   createStatisticsWrites,
@@ -66,11 +67,15 @@ function createDebouncing<DB>(
   context: SqlContext,
   { executor, told, passed, within }: GroupParts,
 ): DebounceStorage<Transaction<DB>> {
-  const enqueue = createDebounce(context)
+  const [enqueue, join] = [createDebounce(context), createJoinBatch(context)]
   return {
     async enqueue(debounced, transaction) {
       if (transaction !== undefined) return within(transaction, (target) => enqueue(target, debounced))
       return told.due(await passed(() => enqueue(executor.callers, debounced)), ({ run }) => [run.id])
+    },
+    async join(batched, transaction) {
+      if (transaction !== undefined) return within(transaction, (target) => join(target, batched))
+      return told.due(await passed(() => join(executor.callers, batched)), ({ run }) => [run.id])
     },
   }
 }

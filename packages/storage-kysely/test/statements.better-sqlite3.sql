@@ -3907,18 +3907,42 @@ from (
   select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.jobName') as "jobName", json_extract(value, '$.jobVersion') as "jobVersion", json_extract(value, '$.payload') as "payload", json_extract(value, '$.idempotencyKey') as "idempotencyKey", json_extract(value, '$.concurrencyKey') as "concurrencyKey", json_extract(value, '$.concurrencyLimit') as "concurrencyLimit", json_extract(value, '$.holdKeyWhileWaiting') as "holdKeyWhileWaiting", json_extract(value, '$.priority') as "priority", json_extract(value, '$.startAt') as "startAt", json_extract(value, '$.afterMs') as "afterMs", json_extract(value, '$.timeoutMs') as "timeoutMs", json_extract(value, '$.parentRunId') as "parentRunId", json_extract(value, '$.scheduleId') as "scheduleId", json_extract(value, '$.scheduledFor') as "scheduledFor", json_extract(value, '$.traceParent') as "traceParent", json_extract(value, '$.eventCount') as "eventCount", json_extract(value, '$.cause') as "cause"
   from json_each(?)
 ) as t
-where (
-  select g.release_token
-  from "durably_gathered" as g
-  where g.id = "t"."cause"
-) = ?
+where "t"."cause" in (
+  select "t"."cause"
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.cause') as "cause", json_extract(value, '$.wanted') as "wanted"
+    from json_each(?)
+  ) as t
+  join "durably_gathered" as g on g.id = "t"."id"
+  and g.release_token = ?
+  group by "t"."cause"
+  having count(*) = min("t"."wanted")
+)
 order by t.n
 on conflict
 do nothing
 returning id;
 
 delete from "durably_gathered"
-where release_token = ?;
+where release_token = ?
+and id in (
+  select "t"."id"
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.cause') as "cause", json_extract(value, '$.wanted') as "wanted"
+    from json_each(?)
+  ) as t
+  where "t"."cause" in (
+    select "t"."cause"
+    from (
+      select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.cause') as "cause", json_extract(value, '$.wanted') as "wanted"
+      from json_each(?)
+    ) as t
+    join "durably_gathered" as g on g.id = "t"."id"
+    and g.release_token = ?
+    group by "t"."cause"
+    having count(*) = min("t"."wanted")
+  )
+);
 
 -- inbox: list
 select "m".*

@@ -3665,18 +3665,33 @@ returning id;
 insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
 select "t"."id", "t"."tenant", "t"."jobName", "t"."jobVersion", cast(cast("t"."payload" as text) as json), 'pending', "t"."idempotencyKey", "t"."concurrencyKey", "t"."concurrencyLimit", "t"."holdKeyWhileWaiting", "t"."priority", case when "t"."startAt" is null then ({now} + "t"."afterMs" * interval '1 millisecond') when "t"."startAt" < {now} then {now} else "t"."startAt" end, "t"."timeoutMs", "t"."parentRunId", "t"."scheduleId", "t"."scheduledFor", "t"."traceParent", "t"."eventCount", {now}, {now}
 from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "tenant" text, "jobName" text, "jobVersion" text, "payload" text, "idempotencyKey" text, "concurrencyKey" text, "concurrencyLimit" bigint, "holdKeyWhileWaiting" bigint, "priority" bigint, "startAt" timestamptz, "afterMs" double precision, "timeoutMs" double precision, "parentRunId" text, "scheduleId" text, "scheduledFor" timestamptz, "traceParent" text, "eventCount" bigint, "cause" text)
-where (
-  select g.release_token
-  from "durably_gathered" as g
-  where g.id = "t"."cause"
-) = cast($2 as text)
+where "t"."cause" in (
+  select "t"."cause"
+  from json_to_recordset(cast(cast(cast($2 as text) as text) as json)) as t (n integer, "id" text, "cause" text, "wanted" bigint)
+  join "durably_gathered" as g on g.id = "t"."id"
+  and g.release_token = cast($3 as text)
+  group by "t"."cause"
+  having count(*) = min("t"."wanted")
+)
 order by t.n
 on conflict
 do nothing
 returning id;
 
 delete from "durably_gathered"
-where release_token = cast($1 as text);
+where release_token = cast($1 as text)
+and id in (
+  select "t"."id"
+  from json_to_recordset(cast(cast(cast($2 as text) as text) as json)) as t (n integer, "id" text, "cause" text, "wanted" bigint)
+  where "t"."cause" in (
+    select "t"."cause"
+    from json_to_recordset(cast(cast(cast($3 as text) as text) as json)) as t (n integer, "id" text, "cause" text, "wanted" bigint)
+    join "durably_gathered" as g on g.id = "t"."id"
+    and g.release_token = cast($4 as text)
+    group by "t"."cause"
+    having count(*) = min("t"."wanted")
+  )
+);
 
 -- inbox: list
 select {columns of m: inbox}

@@ -6,6 +6,7 @@ import type { Witness } from './witness'
 export function watchDebounce(storage: MemoryStorage, witness: Witness, now: () => number): MemoryStorage['debounce'] {
   const { debounce } = storage
   return {
+    ...debounce,
     async enqueue(debounced, transaction) {
       const { jobName } = debounced.run
       const look = () => storage.getRuns({ jobNames: [jobName] })

@@ -137,7 +137,7 @@ function withDebounce(
   storage: MemoryStorage,
   enqueue: (debounced: DebouncedRun) => ReturnType<MemoryStorage['debounce']['enqueue']>,
 ): MemoryStorage {
-  return { ...storage, debounce: { enqueue: (debounced) => enqueue(debounced) } }
+  return { ...storage, debounce: { ...storage.debounce, enqueue: (debounced) => enqueue(debounced) } }
 }
 
 async function newest({ cluster }: MemoryStorage, lead: Lead): Promise<Lead> {

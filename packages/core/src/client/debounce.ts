@@ -4,14 +4,20 @@ import { TRIGGER_DEBOUNCE, type TriggerDebounce, type TriggerOptions } from '../
 import { capability, type DebouncedRun, type EnqueueAnswer, type NewRun } from '../port'
 import { retriedWrite } from './retried-write'
 
-/** Only one trigger at a time can be put off: of several at once it would be the last one anyway. */
-export function refuseDebounce(options: Omit<TriggerOptions, 'debounce'>): void {
-  const { debounce }: TriggerOptions = options
-  if (debounce === undefined) return
-  throw new InvalidOptionError('debounce is for trigger() and triggerAndWait(), outside of jobs and of batches.')
+/** Only one trigger at a time can wait for others: several at once know of each other. */
+export function refuseGathering(options: Omit<TriggerOptions, 'debounce' | 'batch'>): void {
+  const name = (['debounce', 'batch'] as const).find((each) => (options as TriggerOptions)[each] !== undefined)
+  if (name === undefined) return
+  throw new InvalidOptionError(`${name} is for trigger() and triggerAndWait(), outside of jobs and of batches.`)
 }
 
 const OTHERS = ['idempotencyKey', 'delay', 'runAt'] as const
+
+/** What says when a run is due, or which run it is, leaves nothing to be decided by others. */
+export function refuseOthers(name: 'debounce' | 'batch', options: TriggerOptions): void {
+  const other = OTHERS.find((each) => options[each] !== undefined)
+  if (other !== undefined) throw new InvalidOptionError(`Give either ${name} or ${other}, not both.`)
+}
 
 type Given = NonNullable<TriggerOptions['debounce']>
 
@@ -31,8 +37,7 @@ export function refuseBadDebounce(given: Given, options: TriggerOptions): void {
     requireDuration(`debounce.${name}`, ms)
     if (ms > LONGEST_DELAY_MS) throw new InvalidOptionError(`debounce.${name} must be 100 years at most.`)
   }
-  const other = OTHERS.find((name) => options[name] !== undefined)
-  if (other !== undefined) throw new InvalidOptionError(`Give either debounce or ${other}, not both.`)
+  refuseOthers('debounce', options)
 }
 
 /** Creates the run, or puts off the one that is there. */

@@ -3,14 +3,14 @@ import { type Engine, jobOf, noJob, recorded } from '../engine'
 import { type EventInput, type JobDefinition, namedJob, type TriggerOptions } from '../job'
 import type { AuditNote, EventTemplate, NewRun } from '../port'
 import { type Actor, notedBy } from './acting'
-import { refuseDebounce } from './debounce'
+import { refuseGathering } from './debounce'
 import { newRunOf, newRunOfEncoded } from './trigger'
 
 /** A run as it is before it is created: what `trigger()` makes of a job, a payload and options. */
 export type RunDraft = Omit<NewRun, 'id' | 'events'>
 
 /** When and how it runs. */
-export type DraftOptions = Omit<TriggerOptions, 'transaction' | 'debounce'>
+export type DraftOptions = Omit<TriggerOptions, 'transaction' | 'debounce' | 'batch'>
 
 /** For packages that create runs in writes of their own: what `trigger()` does before and after its write. */
 export interface RunDrafts {
@@ -39,7 +39,7 @@ export function createRunDrafts(engine: Engine, onCreated: () => void): RunDraft
       const isKnown = typeof given !== 'string' || engine.jobs.has(given) || engine.declared.has(given)
       const job = isKnown ? jobOf(engine, given) : null
       if (job === null) throw noJob(Object(given).name ?? given)
-      refuseDebounce(options)
+      refuseGathering(options)
       const run = newRunOf(engine, { job, payload, options })
       if (!(run instanceof Promise)) return run
       // Refused whatever it answers.
@@ -47,7 +47,7 @@ export function createRunDrafts(engine: Engine, onCreated: () => void): RunDraft
       throw new InvalidOptionError(`The schema of job "${job.name}" answers later. Here it has to answer at once.`)
     },
     draftEncoded(jobName, payload, options = {}) {
-      refuseDebounce(options)
+      refuseGathering(options)
       return newRunOfEncoded({ engine, job: jobOf(engine, jobName) ?? namedJob(jobName), payload, options })
     },
     run: (draft) => ({

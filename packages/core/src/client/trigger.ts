@@ -23,7 +23,8 @@ import {
   requireBoolean,
   requireInteger,
 } from '../base'
-import { enqueueDebounced, refuseBadDebounce, refuseDebounce } from './debounce'
+import { enqueueBatched, refuseBadBatch } from './batch'
+import { enqueueDebounced, refuseBadDebounce, refuseGathering } from './debounce'
 import { retriedWrite } from './retried-write'
 import { agreeing, type EnqueueAnswer, type NewRun, type RunRecord } from '../port'
 
@@ -39,14 +40,17 @@ export async function createRuns(engine: Engine, items: readonly TriggerItem[]):
   for (const item of items) {
     const run = newRunOf(engine, item)
     runs.push(run instanceof Promise ? await run : run)
-    if (items.length > 1) refuseDebounce(item.options)
+    if (items.length > 1) refuseGathering(item.options)
   }
   if (runs.length === 0) return []
   const transaction = commonTransaction(items.map(({ options }) => options.transaction))
-  const debounce = items[0]?.options.debounce
-  if (debounce === undefined) return enqueueRuns(engine, runs, transaction)
-  const answer = await enqueueDebounced(engine, runs[0] as NewRun, { debounce, transaction })
-  if (answer.created) announceWith(engine, transaction, () => announce(engine, answer, runs[0] as NewRun))
+  const [run, { debounce, batch }] = [runs[0] as NewRun, items[0]?.options ?? DEFAULTS]
+  const answer =
+    debounce !== undefined
+      ? await enqueueDebounced(engine, run, { debounce, transaction })
+      : batch !== undefined && (await enqueueBatched(engine, run, { batch, transaction }))
+  if (answer === false) return enqueueRuns(engine, runs, transaction)
+  if (answer.created) announceWith(engine, transaction, () => announce(engine, answer, run))
   return [answer]
 }
 
@@ -162,6 +166,7 @@ function refuseBadOptions(options: TriggerOptions): void {
     throw new InvalidOptionError(`priority must be a 32-bit integer, not ${priority}.`)
   }
   if (options.debounce !== undefined) refuseBadDebounce(options.debounce, options)
+  if (options.batch !== undefined) refuseBadBatch(options.batch, options)
   requireInteger('concurrencyLimit', concurrencyLimit, { from: 1, to: 1000 })
   if (typeof labels !== 'object' || labels === null) throw new InvalidOptionError('labels must be an object.')
   requireBoolean('holdKeyWhileWaiting', holdKeyWhileWaiting)

@@ -22,7 +22,7 @@ export type JobRef<TInput, TOutput> =
  * A child belongs to the tenant of its parent. A key that is taken hands back its run: a refusal would come with the
  * commit of the step, too late for the job to deal with.
  */
-export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict' | 'transaction' | 'debounce'>
+export type ChildOptions = Omit<TriggerOptions, 'tenant' | 'onConflict' | 'transaction' | 'debounce' | 'batch'>
 
 /** The runs that a job triggered with one call, for `ctx.waitAll`. */
 export interface ChildRuns<TOutput = unknown> {

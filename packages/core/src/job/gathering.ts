@@ -31,7 +31,8 @@ interface Given {
   readonly batch?: BatchOptions | undefined
 }
 
-const MOST_TOGETHER = 1000
+/** What one run takes of them. */
+export const MOST_TOGETHER = 1000
 
 /** Checked; `null` for a job with one run of each message. */
 export function requireGathering({ debounce, batch }: Given, what: string): Gathering | null {

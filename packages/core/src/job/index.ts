@@ -34,7 +34,7 @@ export {
   type StepStartEvent,
   toTemplate,
 } from './events'
-export type { BatchOptions, DebounceOptions, Gathering } from './gathering'
+export { type BatchOptions, type DebounceOptions, type Gathering, MOST_TOGETHER } from './gathering'
 export { type LimitScope, requireScope } from './job-limits'
 export { type FailedRun, failedRun, type FailureHandler, refuseChain } from './on-failure'
 export type { MessageWish, MessageWishes, WishedValue } from './message-wish'
@@ -78,4 +78,11 @@ export type {
   WaitForOptions,
 } from './step-options'
 export type { NotStorable, Storable, StorableSchema } from './storable'
-export { TRIGGER_DEBOUNCE, TRIGGER_OPTIONS, type TriggerDebounce, type TriggerOptions } from './trigger-options'
+export {
+  TRIGGER_BATCH,
+  TRIGGER_DEBOUNCE,
+  TRIGGER_OPTIONS,
+  type TriggerBatch,
+  type TriggerDebounce,
+  type TriggerOptions,
+} from './trigger-options'

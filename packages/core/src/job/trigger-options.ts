@@ -10,6 +10,16 @@ export interface TriggerDebounce {
   readonly maxWait?: number | undefined
 }
 
+/** Many triggers, one run with the entries of all of them. */
+export interface TriggerBatch {
+  /** Which triggers belong together, of one job and tenant. Default: all of them. */
+  readonly key?: string | undefined
+  /** So many entries are enough: the run starts. No run has more. */
+  readonly max: number
+  /** The run starts so many milliseconds after the first trigger, however few entries it has. */
+  readonly within: number
+}
+
 /** How and when a run may run. */
 export interface TriggerOptions {
   /** A second trigger of the same job with the same key gets the run of the first, for as long as that run exists. */
@@ -31,6 +41,11 @@ export interface TriggerOptions {
    * payload and puts it off again. What it answers is then `deduplicated`. A number is the `wait`.
    */
   readonly debounce?: number | TriggerDebounce | undefined
+  /**
+   * The payload is a list. While a run triggered with the same key has not begun and has room, another trigger appends its
+   * entries to the list of that one. What it answers is then `deduplicated`.
+   */
+  readonly batch?: TriggerBatch | undefined
   /** Higher starts first. Default 0. */
   readonly priority?: number | undefined
   /** Whose run it is, for `durably.scoped({ tenant })`. Default: nobody's in particular. */
@@ -46,6 +61,7 @@ export interface TriggerOptions {
 }
 
 export const TRIGGER_DEBOUNCE: OptionNames<TriggerDebounce> = { key: true, wait: true, maxWait: true }
+export const TRIGGER_BATCH: OptionNames<TriggerBatch> = { key: true, max: true, within: true }
 
 export const TRIGGER_OPTIONS: OptionNames<TriggerOptions> = {
   idempotencyKey: true,
@@ -56,6 +72,7 @@ export const TRIGGER_OPTIONS: OptionNames<TriggerOptions> = {
   delay: true,
   runAt: true,
   debounce: true,
+  batch: true,
   priority: true,
   tenant: true,
   transaction: true,

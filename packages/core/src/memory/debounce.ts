@@ -3,21 +3,36 @@ import { enqueueOne } from './enqueue'
 import { copyOf, type Memory } from './memory'
 import type { RunEntry } from './run-entry'
 
+type Keyed = Pick<DebouncedRun, 'key' | 'run'>
+
 /** The last run of each key that was triggered with one. */
 export class DebounceKeys {
-  readonly #runs = new Map<string, string>()
-  #sweepAt = 1000
+  readonly #runs = new RunIds()
 
-  get({ key, run: { tenant, jobName } }: DebouncedRun): string | undefined {
+  get({ key, run: { tenant, jobName } }: Keyed): string | undefined {
     return this.#runs.get(JSON.stringify([tenant, jobName, key]))
   }
 
   /** `isOpen`: whether more may come to a run. Of the others nothing has to be known. */
-  set({ key, run: { id, tenant, jobName } }: DebouncedRun, isOpen: (id: string) => boolean): void {
-    this.#runs.set(JSON.stringify([tenant, jobName, key]), id)
-    if (this.#runs.size < this.#sweepAt) return
-    for (const [name, runId] of this.#runs) if (!isOpen(runId)) this.#runs.delete(name)
-    this.#sweepAt = Math.max(1000, 2 * this.#runs.size)
+  set({ key, run: { id, tenant, jobName } }: Keyed, isOpen: (id: string) => boolean): void {
+    this.#runs.set(JSON.stringify([tenant, jobName, key]), id, isOpen)
+  }
+}
+
+/** Ids of runs by a name, of which those are forgotten now and then that nobody needs. */
+export class RunIds {
+  readonly #ids = new Map<string, string>()
+  #sweepAt = 1000
+
+  get(name: string): string | undefined {
+    return this.#ids.get(name)
+  }
+
+  set(name: string, id: string, isNeeded: (id: string) => boolean): void {
+    this.#ids.set(name, id)
+    if (this.#ids.size < this.#sweepAt) return
+    for (const [each, runId] of this.#ids) if (!isNeeded(runId)) this.#ids.delete(each)
+    this.#sweepAt = Math.max(1000, 2 * this.#ids.size)
   }
 }
 
@@ -38,7 +53,8 @@ export function enqueueDebounced(memory: Memory, debounced: DebouncedRun): Enque
   return { run: copyOf(table.change(last, { payload: run.payload, availableAt }, [])), created: sentBefore === last }
 }
 
-function openEntry({ table }: Memory, id: string | undefined): RunEntry | undefined {
+/** The run, if more may come to it. */
+export function openEntry({ table }: Memory, id: string | undefined): RunEntry | undefined {
   const entry = id === undefined ? undefined : table.find(id)
   return entry !== undefined && hasNeverBegun(entry.record) ? entry : undefined
 }

@@ -24,7 +24,8 @@ import { createCluster } from './cluster'
 import { command } from './commands'
 import { commit } from './commit'
 import { enqueue } from './enqueue'
-import { DebounceKeys, enqueueDebounced } from './debounce'
+import { joinBatch } from './batch'
+import { DebounceKeys, enqueueDebounced, RunIds } from './debounce'
 import { fork } from './fork'
 import { GatheredTable } from './gathered-table'
 import { Hints } from './hints'
@@ -96,7 +97,8 @@ export function createMemoryStorageWith(
   const strays = new Strays()
   const table = new RunTable({ rules, clock, hints, strays, keepEnded })
   const own = { audit: new Audit(clock), jobs: new JobStates(), leads: new Leads(), schedules: new ScheduleTable() }
-  const inbox = { messages: new MessageTable(), gathered: new GatheredTable(), debounceKeys: new DebounceKeys() }
+  const inbox = { messages: new MessageTable(), gathered: new GatheredTable() }
+  const together = { debounceKeys: new DebounceKeys(), joined: new RunIds() }
   const memory: Memory = {
     rules,
     clock,
@@ -107,6 +109,7 @@ export function createMemoryStorageWith(
     workers: new WorkerTable(),
     ...own,
     ...inbox,
+    ...together,
   }
   return bind(memory)
 }
@@ -149,7 +152,10 @@ function bind(memory: Memory): MemoryStorage {
     watch: hints,
     statistics: createStatistics(memory, { read, write }),
     forks: { fork: (order) => write(() => fork(memory, order)) },
-    debounce: { enqueue: (debounced) => write(() => enqueueDebounced(memory, debounced)) },
+    debounce: {
+      enqueue: (debounced) => write(() => enqueueDebounced(memory, debounced)),
+      join: (batched) => write(() => joinBatch(memory, batched)),
+    },
     archiving: createArchiving(memory, { read, write }),
     audit: createAudit(memory, { read, write }),
     settings: createSettings(memory, { read, write }),

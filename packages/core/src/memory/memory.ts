@@ -1,7 +1,7 @@
 import type { RunChange, RunRecord } from '../port'
 import type { Audit } from './audit'
 import type { Clock } from './clock'
-import type { DebounceKeys } from './debounce'
+import type { DebounceKeys, RunIds } from './debounce'
 import type { GatheredTable } from './gathered-table'
 import type { HourTable } from './statistics'
 import type { Hints } from './hints'
@@ -27,6 +27,8 @@ export interface Memory {
   readonly messages: MessageTable
   readonly gathered: GatheredTable
   readonly debounceKeys: DebounceKeys
+  /** To which runs triggers have come, by the ids of the runs that they would have created. */
+  readonly joined: RunIds
   readonly strays: Strays
   readonly audit: Audit
   readonly hours: HourTable

@@ -2,7 +2,7 @@ import type { EventRecord, EventTemplate, LogRecord, RunRecord, Scope, SignalRec
 import type { Json, RunStatus } from '../base'
 import type { AuditNote } from './audit'
 import type { ClaimParams } from './storage'
-import type { CommitAnswer, DebouncedRun, EnqueueAnswer, NewFork, NewRun, RunCommit } from './writes'
+import type { BatchedRun, CommitAnswer, DebouncedRun, EnqueueAnswer, NewFork, NewRun, RunCommit } from './writes'
 
 /** The optional groups by name. */
 export type Capability =
@@ -92,7 +92,7 @@ export interface ForkStorage {
   fork(fork: NewFork): Promise<RunRecord | null>
 }
 
-/** Runs that are put off while more of their kind are triggered. */
+/** Runs that wait for more triggers of their kind. */
 export interface DebounceStorage<Trx = unknown> {
   /**
    * Gives its payload to the newest run of the key that has never begun, and puts that one off; creates the run when there is
@@ -100,6 +100,12 @@ export interface DebounceStorage<Trx = unknown> {
    * given. May be repeated.
    */
   enqueue(debounced: DebouncedRun, transaction?: Trx): Promise<EnqueueAnswer>
+  /**
+   * Appends its entries to the newest run of the key, if that one has never begun and its list has room for all of them;
+   * creates the run otherwise. In one write, and in a transaction of the caller's where one is given. May be repeated: no
+   * entry comes twice, for as long as the run that it has come to is there.
+   */
+  join(batched: BatchedRun, transaction?: Trx): Promise<EnqueueAnswer>
 }
 
 /** Writes beside rows of the application, in one transaction. */

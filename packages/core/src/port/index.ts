@@ -172,6 +172,7 @@ export {
 } from './statistics-storage'
 export type {
   CommitAnswer,
+  BatchedRun,
   DebouncedRun,
   EnqueueAnswer,
   Failing,

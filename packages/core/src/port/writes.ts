@@ -51,6 +51,18 @@ export interface DebouncedRun {
   readonly maxWaitMs: number | null
 }
 
+/** A run that gets the entries of more triggers of its kind, as long as it has not begun and has room. */
+export interface BatchedRun {
+  /** As it is when there is none to join. Its payload is a list that has entries. */
+  readonly run: NewRun
+  /** Of the job and the tenant. */
+  readonly key: string
+  /** So many entries make it full: no more come to it, and it is due at once. */
+  readonly max: number
+  /** So many characters of JSON are the most that a list may come to have. */
+  readonly maxText: number
+}
+
 /** `created` is false when another run has the idempotency key; `run` is then that one. */
 export interface EnqueueAnswer {
   readonly run: RunRecord

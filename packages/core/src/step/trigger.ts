@@ -11,6 +11,7 @@ const {
   onConflict: _onConflict,
   transaction: _transaction,
   debounce: _debounce,
+  batch: _batch,
   ...CHILD_OPTIONS
 } = TRIGGER_OPTIONS
 export { CHILD_OPTIONS }

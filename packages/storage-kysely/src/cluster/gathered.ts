@@ -102,12 +102,18 @@ function createRelease(context: SqlContext) {
     )
     return sql`update ${tables.gathered} set release_token = ${p('releaseToken')} where ${guard} returning id`
   })
-  const isMarked = (id: Sql, token: Sql) =>
-    sql`(select g.release_token from ${tables.gathered} as g where g.id = ${id}) = ${token}`
-  const runs = createRunList<'releaseToken'>(context, (cause, p) => isMarked(cause, p('releaseToken')))
-  const forget = statement<'releaseToken'>(
+  const value = valueOf(context, 't')
+  const members = (p: (name: 'gathered') => Sql) => rowsOf(context, p('gathered'), ['id', 'cause', 'wanted'])
+  /** Whoever waited for another one to mark a member finds it gone: what was marked is counted afterwards. */
+  const isWhole = (cause: Sql, p: (name: 'gathered' | 'releaseToken') => Sql) =>
+    fences['release.whole'](sql`${cause} in (select ${value('cause')} from ${members(p)}
+      join ${tables.gathered} as g on g.id = ${value('id')} and g.release_token = ${p('releaseToken')}
+      group by ${value('cause')} having count(*) = min(${value('wanted')}))`)
+  const runs = createRunList<'gathered' | 'releaseToken'>(context, isWhole)
+  const forget = statement<'gathered' | 'releaseToken'>(
     context,
-    (p) => sql`delete from ${tables.gathered} where release_token = ${p('releaseToken')}`,
+    (p) => sql`delete from ${tables.gathered} where release_token = ${p('releaseToken')}
+      and id in (select ${value('id')} from ${members(p)} where ${isWhole(value('cause'), p)})`,
   )
 
   return async function release(
@@ -118,12 +124,13 @@ function createRelease(context: SqlContext) {
     const releaseToken = crypto.randomUUID()
     const locks = lock(lead)
     const caused = releases.flatMap(({ run, members }) => (run === null ? [] : [{ run, cause: members[0] ?? '' }]))
-    const ids = JSON.stringify(releases.flatMap(({ members }) => members))
+    const ids = JSON.stringify(releases.flatMap((each) => each.members))
+    const gathered = JSON.stringify(membersOf(releases))
     const results = await target.write([
       ...locks,
       mark.bind({ ...leadValues(lead), ids, releaseToken }),
-      ...runs.bind(caused, { releaseToken }),
-      forget.bind({ releaseToken }),
+      ...runs.bind(caused, { gathered, releaseToken }),
+      forget.bind({ gathered, releaseToken }),
     ])
     const [marked = [], inserted = []] = results.slice(locks.length)
     const created = caused.length === 0 ? [] : inserted
@@ -133,4 +140,11 @@ function createRelease(context: SqlContext) {
       created: run !== null && createdIds?.has(run.id) === true ? [run.id] : [],
     }))
   }
+}
+
+function membersOf(releases: readonly Release[]) {
+  const rows = releases.flatMap(({ members }) =>
+    members.map((id) => ({ id, cause: members[0] ?? '', wanted: members.length })),
+  )
+  return rows.map((row, n) => ({ n, ...row }))
 }

@@ -200,7 +200,7 @@ export interface GatheredTable {
   release_token: string | null
 }
 
-/** The last run of each key that was triggered with one. */
+/** The last run of each key that was triggered with one; without a job, and with an id for the key, where that trigger has come. */
 export interface DebouncedRunsTable {
   tenant: string
   job_name: string

@@ -75,6 +75,7 @@ export const FENCES = {
   /** Written so that no index on what waits is taken for it: each row is looked up by its id. */
   'deliver.round': (round: Sql): Sql => sql`case when m.processed_at is null then m.round end = ${round}`,
   'release.lead': (isLeading: Sql): Sql => isLeading,
+  'release.whole': (isWhole: Sql): Sql => isWhole,
   'deliver.lead': (isLeading: Sql): Sql => isLeading,
   'fire.lead': (isLeading: Sql): Sql => isLeading,
   'fire.version': (version: Sql): Sql => sql`s.version = ${version}`,

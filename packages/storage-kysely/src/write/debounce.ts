@@ -5,24 +5,28 @@ import { and, runColumns, type Sql, type SqlContext, statement, type StatementTa
 
 export type EnqueueDebounced = (target: StatementTarget, debounced: DebouncedRun) => Promise<EnqueueAnswer>
 
-type KeyName = 'id' | 'tenant' | 'jobName' | 'key'
+export type KeyName = 'id' | 'tenant' | 'jobName' | 'key'
 type PutOffName = KeyName | 'payload' | 'waitMs' | 'maxWaitMs'
 
 /** More may come to it. */
-const HAS_NEVER_BEGUN = sql`r.status = 'pending' and r.attempt = 1 and r.started_at is null and r.waiting_for is null`
+export const HAS_NEVER_BEGUN = sql`r.status = 'pending' and r.attempt = 1 and r.started_at is null and r.waiting_for is null`
 
 /**
  * The row of the key is written first: whoever else has the same key waits for the end of this transaction, and each
  * statement after it sees what was committed before.
  */
-export function createDebounce(context: SqlContext): EnqueueDebounced {
-  const { tables } = context
-  const take = statement<KeyName>(
+export function takeKeyStatement(context: SqlContext) {
+  return statement<KeyName>(
     context,
-    (p) => sql`insert into ${tables.debounced_runs} as d (tenant, job_name, key, run_id)
+    (p) => sql`insert into ${context.tables.debounced_runs} as d (tenant, job_name, key, run_id)
       values (${p('tenant')}, ${p('jobName')}, ${p('key')}, ${p('id')})
       on conflict (tenant, job_name, key) do update set run_id = d.run_id`,
   )
+}
+
+export function createDebounce(context: SqlContext): EnqueueDebounced {
+  const { tables } = context
+  const take = takeKeyStatement(context)
   const putOff = putOffStatement(context)
   const create = newRunStatements<'key'>(context, {
     guard: null,
@@ -57,7 +61,7 @@ export function createDebounce(context: SqlContext): EnqueueDebounced {
   }
 }
 
-function isOfKey(p: (name: 'tenant' | 'jobName' | 'key') => Sql): Sql {
+export function isOfKey(p: (name: 'tenant' | 'jobName' | 'key') => Sql): Sql {
   return and(sql`d.tenant = ${p('tenant')}`, sql`d.job_name = ${p('jobName')}`, sql`d.key = ${p('key')}`)
 }
 

@@ -130,3 +130,23 @@ it('fires what nobody holds, and says of the rest that it is busy', async () => 
   expect(answers.slice(1)).toMatchObject(free.map(done))
   expect(await schedules.fire(lead, [held])).toMatchObject([done(held)])
 })
+
+it('a list that is being claimed when a trigger comes stays as it is', async () => {
+  const list = (entries: string) => ({
+    run: newRun({ jobName: 'ship', payload: entries }),
+    key: 'k',
+    max: 9,
+    maxText: 99,
+  })
+  const { run } = await storage.debounce.join(list('[1]'))
+  await somebody.query('begin')
+  await somebody.query(`update durably_runs set attempt = 2 where id = $1`, [run.id])
+  const joining = storage.debounce.join(list('[2]'))
+  for (let waits = 0; waits === 0; ) {
+    const { rows } = await somebody.query('select 1 from pg_locks where pg_backend_pid() = any(pg_blocking_pids(pid))')
+    waits = rows.length
+  }
+  await somebody.query('commit')
+  expect(await joining).toMatchObject({ created: true, run: { payload: '[2]' } })
+  expect(await storage.getRun(run.id)).toMatchObject({ payload: '[1]' })
+})

@@ -325,6 +325,31 @@ export const INBOX_CASES = casesOf('cluster', 'inbox', {
       'no run',
     )
   },
+
+  'a release that lacks one of its members does nothing': async (kit) => {
+    const lead = await leadOf(kit)
+    const gather = { jobName: 'job', key: '', mode: 'all', waitMs: -1000, max: 9 } as const
+    for (let n = 0; n < 6; n++) await kit.cluster.inbox.deliver(lead, [gathering(await publish(kit), gather)])
+    const ids = (await ripeGroups(kit))[0]?.members.map(({ id }) => id) ?? []
+    const [gone = '', first = '', last = '', ...intact] = ids
+    const release = (...members: readonly string[]) => ({ members, run: newRun() })
+    await kit.cluster.inbox.release(lead, [release(gone)])
+    const [lacksFirst, lacksLast, whole] = [release(gone, last), release(first, gone), release(...intact)]
+    assertEqual(
+      await kit.cluster.inbox.release(lead, [lacksFirst, whole, lacksLast]),
+      [
+        { kept: false, created: [] },
+        { kept: true, created: [whole.run.id] },
+        { kept: false, created: [] },
+      ],
+      'answers',
+    )
+    assertEqual((await kit.storage.getRuns({})).length, 2, 'runs')
+    const left = (await ripeGroups(kit))[0]?.members.map(({ id }) => id)
+    assertEqual(left, [first, last], 'what waits')
+    const again = release(first, last)
+    assertEqual(await kit.cluster.inbox.release(lead, [again]), [{ kept: true, created: [again.run.id] }], 'later')
+  },
 })
 
 function gathering(message: MessageRecord, gathered: NewGathered): Delivery {

@@ -6,7 +6,7 @@ import { CLAIM_CASES } from './claim'
 import { COMMAND_CASES } from './commands'
 import { COMMIT_CASES } from './commit'
 import type { ContractCase } from './contract-case'
-import { DEBOUNCE_CASES, DEBOUNCE_TRANSACTION_CASES } from './debounce'
+import { BATCH_CASES, DEBOUNCE_CASES, DEBOUNCE_TRANSACTION_CASES } from './debounce'
 import { ENQUEUE_CASES, IDEMPOTENCY_CASES } from './enqueue'
 import { EVENT_CASES } from './events'
 import { FORK_CASES } from './forks'
@@ -70,6 +70,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...LIMIT_CASES,
   ...FORK_CASES,
   ...DEBOUNCE_CASES,
+  ...BATCH_CASES,
   ...ARCHIVING_CASES,
   ...AUDIT_CASES,
   ...SETTING_CASES,
