@@ -104,7 +104,9 @@ export async function checkSizes({ update = false } = {}) {
   const outdated = checkPage(update)
   for (const what of outdated) process.stdout.write(`${what}  OUTDATED\n`)
   if (tooLarge.length + outdated.length > 0)
-    process.stdout.write(`Make it smaller. Growth of anything but "${LEAST}" can be accepted: node scripts/size.mjs --update\n`)
+    process.stdout.write(
+      `Make it smaller. Growth of anything but "${LEAST}" can be accepted: node scripts/size.mjs --update\n`,
+    )
   return tooLarge.length + outdated.length === 0 ? 0 : 1
 }
 

@@ -61,6 +61,7 @@ export {
   type CommandAnswer,
   type CommitAnswer,
   ConflictError,
+  createsRuns,
   type CountedUntil,
   type CountQuery,
   CRASH_BACKOFF,

@@ -5,7 +5,6 @@ export { type Claims, createClaim, pausedJobs, slotsTaken, startOfExecution } fr
 export { freeSlot, lastCreated } from './claim-one-by-one'
 export { cancelStatements, type Change } from './command-statements'
 export { createCommand } from './commands'
-export { createsRuns } from './commit-children'
 export { createCommit } from './commit'
 export { createDebounce } from './debounce'
 export { createEnqueue } from './enqueue'
