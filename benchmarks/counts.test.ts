@@ -3,14 +3,18 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { postgresUrl } from '../test/postgres.ts'
 import { ROOT } from '../test/root.ts'
+import { SCALE } from '../test/scale.ts'
 import { checkCounts, grownBeyond } from './counts/counts.mjs'
 
 beforeAll(() => {
   if (!existsSync(join(ROOT, 'packages/durably/dist/index.js'))) throw new Error('Not built: run `npm run build`')
 })
 
+/** On libSQL it is the driver of better-sqlite3 with another library: looked at now and then. */
+const DRIVERS = ['memory', 'better-sqlite3', 'postgres', ...(SCALE === 'full' ? ['libsql'] : [])]
+
 describe('what a step, a trigger and a task cost', () => {
-  it.concurrent.each(['memory', 'better-sqlite3', 'postgres'])('has not grown on %s', async (driver) => {
+  it.concurrent.each(DRIVERS)('has not grown on %s', async (driver) => {
     expect(await checkCounts(driver, { postgres: driver === 'postgres' ? await postgresUrl() : null })).toEqual([])
   })
 })

@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import pg from 'pg'
@@ -6,6 +7,12 @@ import pg from 'pg'
 /** SQLite's numbers for `synchronous`, and the settings behind the two words of durably. */
 const SYNCHRONOUS = ['off', 'normal', 'full', 'extra']
 export const SYNCHRONOUS_OF = { fast: 'normal', safe: 'full' }
+
+/** The library that the client of libSQL is built on, and durably uses for files. */
+export function nativeLibsql() {
+  const client = createRequire(import.meta.url).resolve('@libsql/client')
+  return createRequire(client)('libsql')
+}
 
 /** `better-sqlite3 fast` → where one measurement keeps its data: nothing of an earlier one is there. */
 export async function freshDatabase(name, { folder, postgres }) {
@@ -59,6 +66,13 @@ function first(row) {
 export function durabilityOfSqlite(connection) {
   const [journal, synchronous] = ['journal_mode', 'synchronous'].map((name) =>
     connection.pragma(name, { simple: true }),
+  )
+  return durabilityName(journal, synchronous)
+}
+
+export function durabilityOfNativeLibsql(connection) {
+  const [journal, synchronous] = ['journal_mode', 'synchronous'].map((name) =>
+    first(connection.prepare(`pragma ${name}`).all()[0]),
   )
   return durabilityName(journal, synchronous)
 }

@@ -7,7 +7,11 @@ import { ROOT } from './pnpm.mjs'
 import { blockOf, withBlock } from './written-block.mjs'
 
 const LIMITS = join(ROOT, 'size-limits.json')
-const TOLERANCE = 0.05
+/** What another version of the compressor makes of the same. */
+const TOLERANCE = 0.005
+
+/** What an application cannot do without: it may only become smaller. */
+const LEAST = 'createDurably, defineJob of packages/core/dist/index.js'
 
 /** The build for pages without a bundler: its files are loaded as they are. */
 const BUILT = 'packages/durably/dist/browser/'
@@ -57,10 +61,13 @@ function inKilobytes(bytes) {
   return `${Math.round(bytes / 1000)} kB`
 }
 
+/** A page rounds, and need not be written anew for each commit. */
+const PAGE_TOLERANCE = 0.05
+
 /** Whether the sizes on a page are no longer those of today. */
 export function isOutdated(written, today) {
   const [before, now] = [written, today].map((text) => [...text.matchAll(/(\d+) kB/g)].map(([, size]) => Number(size)))
-  return before.length !== now.length || now.some((size, at) => Math.abs(size - before[at]) > 1 + size * TOLERANCE)
+  return before.length !== now.length || now.some((size, at) => Math.abs(size - before[at]) > 1 + size * PAGE_TOLERANCE)
 }
 
 /** The table for those who put the files on their host. */
@@ -77,21 +84,29 @@ export function isTooLarge(bytes, limit) {
   return bytes > limit * (1 + TOLERANCE)
 }
 
+/** The limits that `--update` writes: the sizes of today, without growth of what may only become smaller. */
+export function updatedLimits(limits, sizes) {
+  return { ...sizes, [LEAST]: Math.min(sizes[LEAST], limits[LEAST]) }
+}
+
 /** Compares every entry of `size-limits.json` with its limit; `--update` writes the sizes of today. */
 export async function checkSizes({ update = false } = {}) {
   const limits = JSON.parse(readFileSync(LIMITS, 'utf8'))
   const sizes = {}
   for (const entry of Object.keys(limits)) sizes[entry] = await measure(entry)
-  if (update) writeFileSync(LIMITS, `${JSON.stringify(sizes, null, 2)}\n`)
-  const tooLarge = Object.keys(limits).filter((entry) => !update && isTooLarge(sizes[entry], limits[entry]))
+  const allowed = update ? updatedLimits(limits, sizes) : limits
+  if (update) writeFileSync(LIMITS, `${JSON.stringify(allowed, null, 2)}\n`)
+  const tooLarge = Object.keys(allowed).filter((entry) => isTooLarge(sizes[entry], allowed[entry]))
   for (const [entry, bytes] of Object.entries(sizes)) {
-    const verdict = tooLarge.includes(entry) ? `TOO LARGE, the limit is ${limits[entry]} + 5 %` : 'ok'
+    const verdict = tooLarge.includes(entry) ? `TOO LARGE, the limit is ${allowed[entry]} + ${TOLERANCE * 100} %` : 'ok'
     process.stdout.write(`${entry}  ${bytes} bytes min+gzip  ${verdict}\n`)
   }
   const outdated = checkPage(update)
   for (const what of outdated) process.stdout.write(`${what}  OUTDATED\n`)
   if (tooLarge.length + outdated.length > 0)
-    process.stdout.write('Make it smaller, or accept the growth: node scripts/size.mjs --update\n')
+    process.stdout.write(
+      `Make it smaller. Growth of anything but "${LEAST}" can be accepted: node scripts/size.mjs --update\n`,
+    )
   return tooLarge.length + outdated.length === 0 ? 0 : 1
 }
 

@@ -23,6 +23,10 @@ async function openStorage() {
     const { postgres } = await import('@coji/durably/postgres')
     return createKyselyStorage({ dialect: postgres({ connectionString: place, listen: false }) })
   }
+  if (driver === 'libsql') {
+    const { libsql } = await import('@coji/durably/libsql')
+    return createKyselyStorage({ dialect: libsql(`file:${place}`), durability: 'fast' })
+  }
   const { betterSqlite3 } = await import('@coji/durably/better-sqlite3')
   return createKyselyStorage({ dialect: betterSqlite3(place), durability: 'fast' })
 }

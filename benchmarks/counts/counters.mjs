@@ -2,6 +2,7 @@ import { createHook } from 'node:async_hooks'
 import { Session } from 'node:inspector'
 import { Socket } from 'node:net'
 import Database from 'better-sqlite3'
+import { nativeLibsql } from '../databases.mjs'
 
 /** Counts until it is stopped; answers what was there meanwhile. None of them lets a promise or a timer of its own in. */
 
@@ -51,20 +52,21 @@ function bytesBelow({ selfSize, children }) {
 }
 
 /** Statements as the driver executes them, and the bytes that are bound. */
-function countOnBetterSqlite3() {
+function countInProcess(Library) {
   const counts = { statements: 0, sent: 0 }
-  const probe = new Database(':memory:')
+  const probe = new Library(':memory:')
   const statements = Object.getPrototypeOf(probe.prepare('select 1'))
   probe.close()
-  const restores = ['run', 'all', 'get', 'iterate'].map((name) =>
-    replaced(statements, name, (original) => {
-      return function (...parameters) {
-        counts.statements += 1
-        counts.sent += bytesOf(parameters)
-        return original.apply(this, parameters)
-      }
-    }),
-  )
+  const count = (original) => {
+    return function (...parameters) {
+      counts.statements += 1
+      counts.sent += bytesOf(parameters)
+      return original.apply(this, parameters)
+    }
+  }
+  const restores = ['run', 'all', 'get'].map((name) => replaced(statements, name, count))
+  // What has no parameters may be sent without being prepared.
+  restores.push(replaced(Library.prototype, 'exec', count))
   return () => {
     for (const restore of restores) restore()
     return counts
@@ -120,7 +122,8 @@ function replaced(target, name, replace) {
 
 const STATEMENTS_ON = {
   memory: () => () => ({}),
-  'better-sqlite3': countOnBetterSqlite3,
+  'better-sqlite3': () => countInProcess(Database),
+  libsql: () => countInProcess(nativeLibsql()),
   postgres: countOnPostgres,
 }
 

@@ -1,7 +1,12 @@
-import { createClient } from '@libsql/client'
 import Database from 'better-sqlite3'
 import pg from 'pg'
-import { durabilityOfLibsql, durabilityOfPostgres, durabilityOfSqlite, SYNCHRONOUS_OF } from '../databases.mjs'
+import {
+  durabilityOfNativeLibsql,
+  durabilityOfPostgres,
+  durabilityOfSqlite,
+  nativeLibsql,
+  SYNCHRONOUS_OF,
+} from '../databases.mjs'
 
 // What the database alone needs for the same rows: prepared statements, no layer in between. A text key each, and the
 // one index that a queue cannot do without: what is due next.
@@ -69,19 +74,6 @@ const ON_BETTER_SQLITE3 = {
   },
 }
 
-const ON_LIBSQL = {
-  commit: (client) => (n) => {
-    const row = stepRow(n)
-    return client.batch(
-      [
-        { sql: INSERT_STEP, args: row },
-        { sql: UPDATE_RUN, args: [n, row[6], RUN] },
-      ],
-      'write',
-    )
-  },
-}
-
 const ON_POSTGRES = {
   commit: (client) => (n) => client.query({ name: 'step', text: FENCED_STEP, values: stepRow(n) }),
   insert: (client) => (n) => client.query({ name: 'run', text: INSERT_RUN_PG, values: runRow(n + 1) }),
@@ -105,12 +97,12 @@ const OPEN = {
     return { connection: db, works: ON_BETTER_SQLITE3, durability: () => durabilityOfSqlite(db) }
   },
   async libsql({ file, durability }) {
-    const client = createClient({ url: `file:${file}` })
-    await client.execute('pragma journal_mode = wal')
-    await client.execute(`pragma synchronous = ${SYNCHRONOUS_OF[durability]}`)
-    for (const statement of SCHEMA) await client.execute(statement)
-    await client.execute({ sql: INSERT_RUN, args: runRow(0) })
-    return { connection: client, works: ON_LIBSQL, durability: () => durabilityOfLibsql(client) }
+    const db = new (nativeLibsql())(file)
+    for (const setting of ['journal_mode = wal', `synchronous = ${SYNCHRONOUS_OF[durability]}`])
+      db.exec(`pragma ${setting}`)
+    for (const statement of SCHEMA) db.exec(statement)
+    db.prepare(INSERT_RUN).run(runRow(0))
+    return { connection: db, works: ON_BETTER_SQLITE3, durability: () => durabilityOfNativeLibsql(db) }
   },
   async postgres({ url }) {
     const client = new pg.Client({ connectionString: url })
@@ -124,5 +116,5 @@ const OPEN = {
 /** The raw work on a database, to be repeated: `{ act(n), durability(), isSync }`. */
 export async function openLimit(work, database) {
   const { connection, works, durability } = await OPEN[database.driver](database)
-  return { act: works[work](connection), durability, isSync: database.driver === 'better-sqlite3' }
+  return { act: works[work](connection), durability, isSync: database.driver !== 'postgres' }
 }

@@ -110,17 +110,16 @@ function addUnpark(program: Command, terminal: Terminal): void {
 }
 
 function addSignal(program: Command, terminal: Terminal): void {
-  command(program, 'signal', 'hand a run what it waits for, or will')
+  const signal = command(program, 'signal', 'hand a run what it waits for, or will')
     .addArgument(new Argument('<id>', RUN_ID))
     .addArgument(new Argument('<name>', 'the name of the signal'))
     .addArgument(new Argument('[payload]', `what it brings, as JSON: '{ "approved": true }'`))
     .option('--dedupe-key <key>', 'send it once, however often this is called')
     .addOption(JSON_OPTION)
-    .action(async (id: string, name: string, ...rest: [payload: string | undefined, options: SignalOptions]) => {
-      const [payload, options] = rest
-      const { sendSignal } = await import('./commands/signal')
-      await sendSignal({ id, name, payload, options }, terminal)
-    })
+  signal.action(async (id: string, name: string, payload: string | undefined) => {
+    const { sendSignal } = await import('./commands/signal')
+    await sendSignal({ id, name, payload, options: signal.opts<SignalOptions>() }, terminal)
+  })
 }
 
 function addMigrate(program: Command, terminal: Terminal): void {

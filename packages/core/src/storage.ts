@@ -42,6 +42,7 @@ export {
   auditViewOf,
   auditViewOfSchedule,
   calledRun,
+  createsRuns,
   type Capability,
   type ClaimParams,
   type ClusterStorage,

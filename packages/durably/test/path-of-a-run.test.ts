@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { betterSqlite3 } from '../src/better-sqlite3'
@@ -21,7 +23,23 @@ async function filesPassed(work: () => Promise<unknown>): Promise<readonly strin
   })
 }
 
-/** Whoever makes the way longer, or shorter, sees it here; ARCHITECTURE.md goes along it. */
+const SHORT: readonly (readonly [RegExp, string])[] = [
+  [/^core\/src\//, ''],
+  [/^storage-kysely\/src\//, 'sql/'],
+  [/\.ts$/, ''],
+]
+
+const nameOf = (file: string) => SHORT.reduce((name, [long, short]) => name.replace(long, short), file)
+
+/** Those that ARCHITECTURE.md names on the way, in its order. */
+function filesTold(): readonly string[] {
+  const page = readFileSync(join(import.meta.dirname, '../../../ARCHITECTURE.md'), 'utf8')
+  const [, section = ''] = page.split('### The files of that way\n')
+  const [table = ''] = section.split('\n## ')
+  return [...table.matchAll(/`([a-z-]+(?:\/[a-z0-9-]+)+)`/g)].map(([, name = '']) => name)
+}
+
+/** Whoever makes the way longer, or shorter, sees it here, and says so in ARCHITECTURE.md. */
 it('a run of one step passes these files from trigger to completed', async () => {
   const clock = createFakeClock()
   const durably = createDurably({ dialect: betterSqlite3(':memory:'), environment: { clock }, logger: null })
@@ -36,5 +54,6 @@ it('a run of one step passes these files from trigger to completed', async () =>
   })
   await durably.close()
   const own = files.filter((file) => !file.startsWith('core/src/testing/')).sort()
+  expect([...filesTold()].sort()).toEqual(own.map(nameOf).sort())
   await expect(`${own.join('\n')}\n`).toMatchFileSnapshot('path-of-a-run.txt')
 })

@@ -1,12 +1,13 @@
-import type {
-  ArchivingStorage,
-  AuditStorage,
-  CommitAnswer,
-  DebounceStorage,
-  ForkStorage,
-  RunCommit,
-  SettingsStorage,
-  StatisticsStorage,
+import {
+  type ArchivingStorage,
+  type AuditStorage,
+  type CommitAnswer,
+  createsRuns,
+  type DebounceStorage,
+  type ForkStorage,
+  type RunCommit,
+  type SettingsStorage,
+  type StatisticsStorage,
 } from '@coji/durably-core/storage'
 import type { Executor } from './connection'
 import type { Transaction } from 'kysely'
@@ -20,7 +21,6 @@ import {
   createFork,
   createJoinBatch,
   createSettings,
-  createsRuns,
   createStatisticsWrites,
 } from './write'
 

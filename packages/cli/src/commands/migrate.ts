@@ -1,4 +1,4 @@
-import type { SchemaReport } from '@coji/durably'
+import type { SchemaReport } from '@coji/durably/storage'
 import { withDatabase } from '../database/open'
 import type { CommonOptions } from '../options'
 import type { Terminal } from '../terminal/terminal'

@@ -1,4 +1,5 @@
-import { RUN_STATUSES, type StatusCounts, type WorkReport } from '@coji/durably'
+import { RUN_STATUSES, type StatusCounts } from '@coji/durably'
+import type { WorkReport } from '@coji/durably/storage'
 import { type OpenDatabase, withDatabase } from '../database/open'
 import type { CommonOptions } from '../options'
 import type { Terminal } from '../terminal/terminal'

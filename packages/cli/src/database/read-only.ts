@@ -12,7 +12,7 @@ export function asItIs(dialect: DurablyDialect): DurablyDialect {
 
 /** Nothing but reads gets to the database, whatever is asked of the instance. */
 export function readOnly(dialect: DurablyDialect): DurablyDialect {
-  const { batch, notifications, ...hooks } = asItIs(dialect).durablyHooks
+  const { batch, batchNow: _, notifications, ...hooks } = asItIs(dialect).durablyHooks
   const durablyHooks: Hooks = {
     ...hooks,
     batch: async (statements, ...rest) => {

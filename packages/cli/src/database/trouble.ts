@@ -1,4 +1,5 @@
-import { DurablyError, type SchemaReport } from '@coji/durably'
+import { DurablyError } from '@coji/durably'
+import type { SchemaReport } from '@coji/durably/storage'
 import { Misuse, Refusal } from '../refusal'
 import type { Address } from './address'
 import type { Place } from './open'

@@ -75,4 +75,4 @@ export {
   type StorageErrorCode,
   UnknownOutcomeError,
 } from './storage-errors'
-export { inTime, inTimeWithSignal, pause } from './time-limit'
+export { atMost, inTime, inTimeWithSignal, pause } from './time-limit'

@@ -63,9 +63,10 @@ export function requireBoolean(what: string, value: unknown): void {
 }
 
 /** For what would spin, or never come, at 0. */
-export function requireDuration(what: string, ms: number): void {
-  if (typeof ms === 'number' && ms > 0 && ms < Number.POSITIVE_INFINITY) return
-  throw new InvalidOptionError(`${what} must be more than 0 ms, not ${String(ms)}.`)
+export function requireDuration(what: string, ms: number, most?: number): void {
+  if (typeof ms === 'number' && ms > 0 && (most === undefined ? ms < Number.POSITIVE_INFINITY : ms <= most)) return
+  const atMost = most === undefined ? '' : ` and at most ${most} ms`
+  throw new InvalidOptionError(`${what} must be more than 0 ms${atMost}, not ${String(ms)}.`)
 }
 
 /** For counts and limits. */

@@ -21,7 +21,20 @@ export async function inTime<T>(limit: TimeLimit, work: Promise<T>): Promise<T> 
   }
 }
 
-/** The same for a function that gets a signal, which aborts when its time is over, or when the signal around it does. */
+/** Until `work` is done, or so many milliseconds are over. */
+export async function atMost(clock: Clock, ms: number, work: Promise<void>): Promise<void> {
+  let callOff = () => {}
+  const over = new Promise<void>((resolve) => {
+    callOff = clock.schedule(ms, resolve)
+  })
+  try {
+    await Promise.race([work, over])
+  } finally {
+    callOff()
+  }
+}
+
+/** What `inTime` says, for a function that gets a signal, which aborts when its time is over, or when the signal around it does. */
 export async function inTimeWithSignal<T>(
   limit: TimeLimit,
   around: AbortSignal,

@@ -1,6 +1,6 @@
 import { askThen, type Engine, type Heard, reportTrouble, troubleDelayMs } from '../engine'
 import { ClosedError, isRejection, StorageError } from '../base'
-import type { CommitAnswer, RunCommit } from '../port'
+import { type CommitAnswer, createsRuns, type RunCommit } from '../port'
 
 /** Of runs that commit together: a longer list, or a larger one, would keep the leases of the others waiting. */
 const LONGEST_LIST = 64
@@ -159,10 +159,6 @@ export class CommitLine {
     const again = () => (isBusy(error) ? this.#alone(waiting) : this.#enter(this.#laneOf(waiting.commit), waiting))
     this.#engine.environment.clock.schedule(delayMs, again)
   }
-}
-
-function createsRuns({ steps, children }: RunCommit): boolean {
-  return children.length > 0 || steps.some((step) => step.child !== null)
 }
 
 /** After 5, 10, 20, 40 tries … */

@@ -2,7 +2,7 @@ import { isEnded, type RunStatus } from '../base'
 import type { Recovery } from './crashes'
 import type { EventTemplate, Instant, RunRecord } from './records'
 import type { RunCommand } from './storage'
-import type { NewRun, Outcome } from './writes'
+import type { NewRun, Outcome, RunCommit } from './writes'
 
 /**
  * What a transition does to a run, beside `version` and `updatedAt`, which every write moves. The guards are in
@@ -40,6 +40,11 @@ export function afterOutcome(
 /** The run that a failure creates, unless the run that failed becomes `cancelled`. */
 export function calledRun(outcome: Outcome | null): NewRun | null {
   return outcome?.kind === 'fail' || outcome?.kind === 'timeOut' ? (outcome.onFailure ?? null) : null
+}
+
+/** Whether a commit has runs to create: with its steps, beside them, or because the run failed. */
+export function createsRuns({ children, steps, outcome }: RunCommit): boolean {
+  return children.length > 0 || calledRun(outcome) !== null || steps.some(({ child }) => child !== null)
 }
 
 function changeOf(run: RunRecord, outcome: Outcome, terms: OutcomeTerms): RunChange {

@@ -55,6 +55,7 @@ export {
   afterRetry,
   afterUnpark,
   calledRun,
+  createsRuns,
   type OutcomeTerms,
   type RunChange,
   wokenAt,

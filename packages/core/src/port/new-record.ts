@@ -86,7 +86,7 @@ const UNTOUCHED: RunRecord = {
   deadlineAt: null,
   parentRunId: null,
   forkedFrom: null,
-  alsoAwaitedBy: Object.freeze([]),
+  alsoAwaitedBy: /* @__PURE__ */ Object.freeze([]),
   scheduleId: null,
   scheduledFor: null,
   logRef: null,

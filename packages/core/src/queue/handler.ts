@@ -119,24 +119,22 @@ export function resolveHandler({
   return resolved
 }
 
-/** What `register` takes. */
-export type HandlerForm =
-  | readonly [handler: TaskHandler | string]
-  | readonly [taskType: string, execute: TaskBody<unknown>]
-  | readonly [taskType: string, options: TaskOptions, execute: TaskBody<unknown>]
+/** A handler, from any of the forms in which `register` takes it: whole, or by type and body, with options between them. */
+export function toHandler(
+  first: TaskHandler | string,
+  second?: TaskOptions | TaskBody<unknown>,
+  third?: TaskBody<unknown>,
+): TaskHandler {
+  if (typeof first !== 'string' || (second === undefined && third === undefined)) return wholeHandler(first)
+  if (third === undefined) return { taskType: first, execute: second as TaskBody<unknown> }
+  const options = second as TaskOptions
+  refuseUnknownOptions(`The options of "${first}"`, options, OPTIONS)
+  return { ...options, taskType: first, execute: third }
+}
 
-/** Each form as the first one. */
-export function toHandler(form: HandlerForm): TaskHandler {
-  switch (form.length) {
-    case 1:
-      if (typeof form[0] !== 'string') return form[0]
-      throw new InvalidOptionError(`The handler of "${form[0]}" needs a function execute(payload, ctx).`)
-    case 2:
-      return { taskType: form[0], execute: form[1] }
-    default:
-      refuseUnknownOptions(`The options of "${String(form[0])}"`, form[1], OPTIONS)
-      return { ...form[1], taskType: form[0], execute: form[2] }
-  }
+function wholeHandler(handler: TaskHandler | string): TaskHandler {
+  if (typeof handler !== 'string') return handler
+  throw new InvalidOptionError(`The handler of "${handler}" needs a function execute(payload, ctx).`)
 }
 
 const OPTIONS: OptionNames<TaskOptions> = {

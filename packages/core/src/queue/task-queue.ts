@@ -6,7 +6,6 @@ import type { DrainOptions, DrainResult } from '../worker'
 import { createInstance } from '../instance'
 import { createEnqueue, type EnqueuedTask, type EnqueueItem, type EnqueueOptions } from './enqueue'
 import {
-  type HandlerForm,
   resolveDeclaration,
   resolveHandler,
   type TaskBody,
@@ -116,9 +115,13 @@ export function createTaskQueue<TTasks extends object = Record<string, unknown>>
 
   const registerJob = (job: JobDeclaration) => void durably.register({ job })
 
-  function register(...given: HandlerForm): void {
+  function register(
+    first: TaskHandler | string,
+    second?: TaskOptions | TaskBody<unknown>,
+    third?: TaskBody<unknown>,
+  ): void {
     const handler = resolveHandler({
-      handler: toHandler(given),
+      handler: toHandler(first, second, third),
       retry,
       runAttempt(resolved, attempt, payload) {
         events.started(attempt, resolved.taskType)

@@ -16,18 +16,18 @@ export interface CtxCall {
  * What is wrong with a call rejects it, as everything else that fails does: somebody who makes several at once would miss
  * the others if it threw.
  */
-export function orRefused<Call extends CtxCall, T>(call: Call, perform: (call: Call) => Promise<T>): Promise<T> {
+export function orRefused<Call extends CtxCall, T>(call: Call, begin: (call: Call) => Promise<T>): Promise<T> {
   try {
-    return perform(call)
+    return begin(call)
   } catch (error) {
     return call.scope.calls.refuse(error, call)
   }
 }
 
 /** Every call of `ctx` that has a name: takes the name or throws, and is open until it has settled. */
-export function openCall<T>(call: CtxCall, kind: StepKind, perform: (index: number) => Promise<T>): Promise<T> {
+export function openCall<T>(call: CtxCall, kind: StepKind, begin: (index: number) => Promise<T>): Promise<T> {
   return openCallThen<T>(call, kind, (index) => {
-    const work = perform(index)
+    const work = begin(index)
     return (settle) => follow(work, settle)
   })
 }

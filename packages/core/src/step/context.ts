@@ -33,8 +33,8 @@ export function createContext(scope: StepScope, pass: Pass): JobContext {
   function callRun<T>(name: string, ...rest: WithBody<RunStepOptions, StepBody<T>>): Promise<T> {
     return orRefused({ scope, pass, name, calledAt: callRun }, ({ calledAt }) => {
       const { options, body } = bodyOf('ctx.run', name, rest)
-      const perform = (_call: unknown, tools: StepTools) => body(tools)
-      return runStep({ scope, pass, name, calledAt, kind: 'run', options, perform })
+      const withTools = (_call: unknown, tools: StepTools) => body(tools)
+      return runStep({ scope, pass, name, calledAt, kind: 'run', options, body: withTools })
     })
   }
   function callTransaction<T>(

@@ -1,7 +1,7 @@
 import { describeFailure, errorFrom, isRejection } from '../base'
 import type { EventInput } from '../job'
 import type { StepStatus } from '../port'
-import { commitRow, idsOf, NO_ATTEMPT, type RowResult, type StepRow } from './row'
+import { commitRow, idsOf, NO_ATTEMPT, type RowResult, type CallRow } from './row'
 import type { RecordedStep, StepScope } from './scope'
 
 interface FailureParams {
@@ -12,7 +12,7 @@ interface FailureParams {
 }
 
 /** Stores the failure, then throws what every later pass will throw. */
-export async function recordFailure(row: StepRow, failure: FailureParams): Promise<never> {
+export async function recordFailure(row: CallRow, failure: FailureParams): Promise<never> {
   const { error, isFinal, consumedSignals = [] } = failure
   const { scope, name } = row
   const { message, detail } = describeFailure(error, name)
@@ -29,7 +29,7 @@ export async function recordFailure(row: StepRow, failure: FailureParams): Promi
 }
 
 /** Writes the row of a call; what the storage will never take is a failure of its step. */
-export async function commitOrFail(row: StepRow, status: StepStatus, result: RowResult = {}) {
+export async function commitOrFail(row: CallRow, status: StepStatus, result: RowResult = {}) {
   try {
     return await commitRow(row, status, result)
   } catch (error) {

@@ -6,7 +6,7 @@ import type { StepCommit } from '../commit'
 import type { RecordedStep, StepScope } from './scope'
 
 /** The row of one ctx call. */
-export interface StepRow {
+export interface CallRow {
   readonly scope: StepScope
   readonly name: string
   readonly index: number
@@ -18,13 +18,13 @@ export interface StepRow {
   readonly startedAt: number
 }
 
-interface NewRowParams extends Pick<StepRow, 'scope' | 'name' | 'index' | 'kind'> {
+interface NewRowParams extends Pick<CallRow, 'scope' | 'name' | 'index' | 'kind'> {
   readonly before: RecordedStep | undefined
   readonly waitName?: string
 }
 
 /** Goes on in the row that is there. */
-export function newRow({ scope, name, index, kind, before, waitName }: NewRowParams): StepRow {
+export function newRow({ scope, name, index, kind, before, waitName }: NewRowParams): CallRow {
   const { environment } = scope.engine
   return {
     scope,
@@ -68,7 +68,7 @@ export interface RowResult {
   readonly next?: { readonly row: RecordedStep; readonly delayMs: number }
 }
 
-export function rowOf(row: StepRow, status: StepStatus, result: RowResult): RecordedStep {
+export function rowOf(row: CallRow, status: StepStatus, result: RowResult): RecordedStep {
   return {
     id: row.rowId,
     kind: row.kind,
@@ -84,7 +84,7 @@ export function rowOf(row: StepRow, status: StepStatus, result: RowResult): Reco
 }
 
 /** Writes the call's row, or throws when the lease is lost (the execution is interrupted by then) or the storage refuses. */
-export function commitRow(row: StepRow, status: StepStatus, result: RowResult = {}): Promise<CommittedRow> {
+export function commitRow(row: CallRow, status: StepStatus, result: RowResult = {}): Promise<CommittedRow> {
   return new Promise((answer, fail) => sendRow(row, toStepCommit(row, status, result), { answer, fail }))
 }
 
@@ -98,7 +98,7 @@ export interface CommittedRow {
 
 /** A row and its commit, for who needs no promise. */
 export function sendRow(
-  { scope }: StepRow,
+  { scope }: CallRow,
   { recorded, commit }: ReturnType<typeof toStepCommit>,
   heard: Heard<CommittedRow>,
 ): void {
@@ -109,7 +109,7 @@ export function sendRow(
 }
 
 /** The call's row, and what the writer needs to store it. */
-export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult) {
+export function toStepCommit(row: CallRow, status: StepStatus, result: RowResult) {
   const { scope } = row
   const recorded = rowOf(row, status, result)
   const { next, event = null, consumedSignals = NONE, children = NONE } = result
@@ -129,11 +129,11 @@ export function toStepCommit(row: StepRow, status: StepStatus, result: RowResult
 }
 
 /** The call's row of a body that is not over. */
-export function startedWrite(row: StepRow): StepWrite {
+export function startedWrite(row: CallRow): StepWrite {
   return toWrite(row, rowOf(row, 'started', {}), { due: null, child: null })
 }
 
-function toWrite(row: StepRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {
+function toWrite(row: CallRow, recorded: RecordedStep, { due, child }: Pick<StepWrite, 'due' | 'child'>): StepWrite {
   return {
     id: recorded.id,
     name: row.name,
@@ -159,10 +159,10 @@ export function leftMs({ run, begunAt, engine }: StepScope, dueAt: string | null
   return Math.max(0, Date.parse(dueAt) - Date.parse(run.heartbeatAt) - passedMs)
 }
 
-export function elapsedMs({ scope, startedAt }: StepRow): number {
+export function elapsedMs({ scope, startedAt }: CallRow): number {
   return Math.max(0, Math.round(scope.engine.environment.clock.monotonic() - startedAt))
 }
 
-export function idsOf({ scope, name, index }: StepRow) {
+export function idsOf({ scope, name, index }: CallRow) {
   return { runId: scope.run.id, jobName: scope.run.jobName, stepName: name, stepIndex: index }
 }

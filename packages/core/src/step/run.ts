@@ -38,7 +38,7 @@ import { type OpenStep, toolsFor } from './tools'
 export interface StepCall extends OpenStep {
   readonly options: RunStepOptions
   /** One try. */
-  readonly perform: (call: StepCall, tools: StepTools) => unknown
+  readonly body: (call: StepCall, tools: StepTools) => unknown
   /** Of a try that stores its result by itself: what it stored, once it is over. */
   stored: Promise<StoredResult | null> | null
 }
@@ -54,7 +54,7 @@ export interface StoredResult {
 export interface RunStepParams extends CtxCall {
   readonly kind: StepKind
   readonly options: RunStepOptions
-  readonly perform: StepCall['perform']
+  readonly body: StepCall['body']
 }
 
 /** The recorded value, or the body's once it is recorded. Between a body and its commit there is no promise but the body's. */
@@ -87,7 +87,7 @@ function begin(params: RunStepParams, index: number, settle: Settle): void {
 }
 
 function newCall(params: RunStepParams, index: number, before: RecordedStep | undefined): StepCall {
-  const { scope, name, kind, options, perform } = params
+  const { scope, name, kind, options, body } = params
   const row = newRow({ scope, name, index, kind, before })
   return {
     scope,
@@ -99,7 +99,7 @@ function newCall(params: RunStepParams, index: number, before: RecordedStep | un
     checkpoint: row.checkpoint ?? checkpointOf(scope.failed.get(name), kind),
     startedAt: row.startedAt,
     options,
-    perform,
+    body,
     isOpen: true,
     stored: null,
   }
@@ -135,17 +135,17 @@ function runBody(call: StepCall, settle: Settle): void {
     follow(
       commitStart(call).then(() => {
         if (start !== null) engine.events.emit(start)
-        return new Promise((succeed, fail) => performBody(call, { succeed, fail }))
+        return new Promise((succeed, fail) => callBody(call, { succeed, fail }))
       }),
       settle,
     )
     return
   }
   if (start !== null) engine.events.emit(start)
-  performBody(call, settle)
+  callBody(call, settle)
 }
 
-function performBody(call: StepCall, settle: Settle): void {
+function callBody(call: StepCall, settle: Settle): void {
   const { scope, name } = call
   let ended: Ended | Promise<unknown>
   try {
@@ -246,7 +246,7 @@ function announceSuccess({ scope, name }: StepCall, { row, event, seq }: StoredR
 /** The body's own try, with a signal of its own when it has a limit. */
 function withinTimeout(call: StepCall): unknown {
   const { interruption } = call.scope
-  return call.options.timeout === undefined ? call.perform(call, toolsFor(call, interruption)) : withinLimit(call)
+  return call.options.timeout === undefined ? call.body(call, toolsFor(call, interruption)) : withinLimit(call)
 }
 
 function withinLimit(call: StepCall): Promise<unknown> {
@@ -254,7 +254,7 @@ function withinLimit(call: StepCall): Promise<unknown> {
   const ms = options.timeout ?? 0
   const error = () => new TimeoutError(`Step "${name}" took longer than ${ms} ms.`)
   const limit = { clock: scope.engine.environment.clock, ms, error }
-  return inTimeWithSignal(limit, scope.interruption.signal, (limited) => call.perform(call, toolsFor(call, limited)))
+  return inTimeWithSignal(limit, scope.interruption.signal, (limited) => call.body(call, toolsFor(call, limited)))
 }
 
 async function failOrTryAgain(call: StepCall, error: unknown): Promise<unknown> {

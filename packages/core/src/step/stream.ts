@@ -26,7 +26,7 @@ export function streamStep<T>({ options, body, ...ctxCall }: StreamParams): Prom
     ...ctxCall,
     kind: 'stream',
     options: { retry, timeout },
-    async perform(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
+    async body(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
       restart(call)
       const stream = new Stream(call, tools.signal)
       const inTurn = refusingInTurn(call.scope)

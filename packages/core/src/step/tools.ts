@@ -1,10 +1,10 @@
 import { decodeValue, encodeValue, handled, InvalidOptionError, isRejection, turnOf } from '../base'
 import type { StepLog, StepTools } from '../job'
-import { commitRow, type StepRow } from './row'
+import { commitRow, type CallRow } from './row'
 import type { StepScope } from './scope'
 
 /** The row of a body in progress. */
-export interface OpenStep extends StepRow {
+export interface OpenStep extends CallRow {
   /** Until the body has settled. */
   isOpen: boolean
 }

@@ -2,12 +2,12 @@ import { capability, type TransactionStorage, type RunCommit, type StepRecord } 
 import type { CtxCall } from './call'
 import {
   decodeValue,
-  InvalidOptionError,
   type OptionNames,
   refuseUnknownOptions,
   encodeValue,
   inTime,
   isRejection,
+  requireDuration,
   StorageError,
 } from '../base'
 import type { TransactionBody, TransactionOptions, EventInput } from '../job'
@@ -45,17 +45,13 @@ export function transactionStep<T>({ options, body, ...ctxCall }: TransactionPar
   const what = `ctx.transaction("${name}")`
   refuseUnknownOptions(what, options, TRANSACTION_OPTIONS)
   const { retry, timeout: timeoutMs = TIMEOUT_MS } = options
-  if (!(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= LONGEST_MS)) {
-    throw new InvalidOptionError(
-      `The timeout of ${what} must be more than 0 ms and at most ${LONGEST_MS} ms, not ${String(timeoutMs)}.`,
-    )
-  }
+  requireDuration(`The timeout of ${what}`, timeoutMs, LONGEST_MS)
   const storage = capability(scope.engine.storage, 'transaction', what)
   return runStep({
     ...ctxCall,
     kind: 'transaction',
     options: { retry },
-    perform(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
+    body(call, { save: _save, checkpoint: _checkpoint, ...tools }) {
       const run = body as TransactionBody<unknown, unknown>
       return storeOnce({ call, storage, timeoutMs, body: (transaction) => run(transaction, tools), isAlone: false })
     },

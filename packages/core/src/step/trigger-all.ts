@@ -3,7 +3,7 @@ import { type CtxCall, openCall } from './call'
 import { type Engine, isWatched } from '../engine'
 import { decodeValue, InvalidOptionError, type OptionNames, requireInteger } from '../base'
 import { commitOrFail, replayFailure } from './failure'
-import { checkpointOf, elapsedMs, idsOf, newRow, type StepRow } from './row'
+import { checkpointOf, elapsedMs, idsOf, newRow, type CallRow } from './row'
 import type { RecordedStep, StepScope } from './scope'
 import { CHILD_OPTIONS, knownJob, refuseBadChild } from './trigger'
 import { newRunOf } from '../client'
@@ -64,7 +64,7 @@ async function toChildren(call: CtxCall, { definition, payloads, options }: Chil
   return children
 }
 
-async function createAll(row: StepRow, children: readonly NewRun[]): Promise<readonly string[]> {
+async function createAll(row: CallRow, children: readonly NewRun[]): Promise<readonly string[]> {
   const { scope } = row
   let ids = row.checkpoint === null ? [] : idsIn(row.checkpoint)
   for (;;) {
@@ -85,7 +85,7 @@ interface LastOnes {
   readonly some: readonly NewRun[]
 }
 
-async function complete(row: StepRow, { ids, some }: LastOnes): Promise<readonly string[]> {
+async function complete(row: CallRow, { ids, some }: LastOnes): Promise<readonly string[]> {
   const event: EventInput = { type: 'step:complete', ...idsOf(row), output: ids, duration: elapsedMs(row) }
   const { row: recorded, seq } = await commitOrFail(row, 'completed', {
     ...{ children: some, checkpoint: null, output: JSON.stringify(ids), event },
@@ -95,7 +95,7 @@ async function complete(row: StepRow, { ids, some }: LastOnes): Promise<readonly
   return ids
 }
 
-function note({ scope, name }: StepRow, recorded: RecordedStep, some: readonly NewRun[]): void {
+function note({ scope, name }: CallRow, recorded: RecordedStep, some: readonly NewRun[]): void {
   scope.recorded.set(name, recorded)
   announce(scope, some)
 }

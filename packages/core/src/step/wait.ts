@@ -18,7 +18,7 @@ import {
 import { type EventInput, toRun, type WaitForOptions } from '../job'
 import { capability, type RunRecord, type SignalRecord, type StepKind, type StepWrite } from '../port'
 import { commitOrFail, recordFailure, replayFailure } from './failure'
-import { elapsedMs, idsOf, leftMs, newRow, type RowResult, type StepRow } from './row'
+import { elapsedMs, idsOf, leftMs, newRow, type RowResult, type CallRow } from './row'
 import type { RecordedStep, StepScope } from './scope'
 import type { Awaited } from './suspension'
 
@@ -52,7 +52,7 @@ export function wait<T>(call: CtxCall, wanted: WaitKind): Promise<T> {
   })
 }
 
-async function untilFound(row: StepRow, wanted: WaitKind, before: RecordedStep | undefined): Promise<Found> {
+async function untilFound(row: CallRow, wanted: WaitKind, before: RecordedStep | undefined): Promise<Found> {
   const { scope, name } = row
   const { clock } = scope.engine.environment
   let dueAt = before === undefined ? null : endOf(scope, before)
@@ -82,7 +82,7 @@ async function untilFound(row: StepRow, wanted: WaitKind, before: RecordedStep |
   }
 }
 
-async function recordWaiting(row: StepRow, due: StepWrite['due']): Promise<void> {
+async function recordWaiting(row: CallRow, due: StepWrite['due']): Promise<void> {
   const { scope, name } = row
   const start: EventInput = { type: 'step:start', ...idsOf(row) }
   scope.writer.ride(start)
@@ -91,7 +91,7 @@ async function recordWaiting(row: StepRow, due: StepWrite['due']): Promise<void>
   scope.engine.events.emit(start)
 }
 
-async function recordFound(row: StepRow, found: Found & Pick<RowResult, 'consumedSignals'>): Promise<unknown> {
+async function recordFound(row: CallRow, found: Found & Pick<RowResult, 'consumedSignals'>): Promise<unknown> {
   const { scope, name } = row
   const { consumedSignals = [] } = found
   if ('error' in found) return recordFailure(row, { error: found.error, isFinal: false, consumedSignals })

@@ -20,7 +20,7 @@ import {
   restLeftMs,
   Turns,
 } from './until-idle'
-import { refuseBadDuration, refuseUnknownOptions } from '../base'
+import { atMost, refuseBadDuration, refuseUnknownOptions } from '../base'
 import { type Done, type Execution, startExecution } from './execution'
 import { Housekeeping } from './housekeeping'
 import { GRACE_MS, Rests } from '../step'
@@ -110,11 +110,9 @@ export class Worker {
     })
     if (timeout === undefined) return this.#stopping
     const { clock } = this.#engine.environment
-    const callOffs = [clock.schedule(timeout, () => this.#inHand.interruptAll(0))]
+    const callOff = clock.schedule(timeout, () => this.#inHand.interruptAll(0))
     // A storage that does not answer must not keep the process: its leases run out by themselves.
-    const patience = new Promise<void>((resolve) => callOffs.push(clock.schedule(timeout + GRACE_MS, resolve)))
-    await Promise.race([this.#stopping, patience])
-    for (const callOff of callOffs) callOff()
+    await atMost(clock, timeout + GRACE_MS, this.#stopping).finally(callOff)
     if (this.#stopping !== null) this.#housekeeping.end()
   }
 

@@ -12,7 +12,9 @@ import {
 } from 'kysely'
 import { Semaphore } from '../connection'
 import type { DialectHooks, Durability, DurablyDialect, Rows } from '../dialect'
+import { nativeLibsql } from './native-libsql'
 import { assertSynchronous, assertWal, connectionPragmas } from './pragmas'
+import { type SynchronousSource, synchronousDialect } from './synchronous'
 
 /** A local file, a server, or an open client. */
 export type LibsqlConfig =
@@ -26,8 +28,11 @@ export type LibsqlConfig =
    */
   | { readonly client: Client }
 
-/** SQLite through libSQL: a local file in WAL mode, or a server (Turso), where each commit is one request. */
+/** SQLite through libSQL: a local file in WAL mode, asked within the call, or a server (Turso), where each commit is one request. */
 export function libsql(config: LibsqlConfig): DurablyDialect {
+  refuseBadConfig(config)
+  const source = isGiven(config) ? null : sourceOf(typeof config === 'string' ? { url: config } : config)
+  if (source !== null) return synchronousDialect(source)
   const database = new LibsqlDatabase(config)
   return {
     durablyHooks: hooks(database),
@@ -37,6 +42,15 @@ export function libsql(config: LibsqlConfig): DurablyDialect {
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
 }
+
+/** A file that nobody else has to do with: without a key, without a server behind it. */
+function sourceOf(config: Config): SynchronousSource | null {
+  const asked = Object.entries(config).flatMap(([option, value]) => (value === undefined ? [] : [option]))
+  return asked.every((option) => OF_EVERY_FILE.has(option)) ? nativeLibsql(config.url) : null
+}
+
+/** `libsql()` decides these for a file itself. */
+const OF_EVERY_FILE: ReadonlySet<string> = new Set(['url', 'concurrency', 'timeout'])
 
 function hooks(database: LibsqlDatabase): DialectHooks {
   return {
@@ -62,7 +76,6 @@ class LibsqlDatabase {
   #isClosed = false
 
   constructor(config: LibsqlConfig) {
-    refuseBadConfig(config)
     this.#config = config
     if (typeof config === 'string') this.location = withoutQuery(config)
     else this.location = 'url' in config ? withoutQuery(config.url) : null

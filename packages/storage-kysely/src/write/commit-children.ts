@@ -1,4 +1,4 @@
-import { calledRun, type NewRun, type RunCommit, type StepWrite } from '@coji/durably-core/storage'
+import { createsRuns, type NewRun, type RunCommit, type StepWrite } from '@coji/durably-core/storage'
 import { type CompiledQuery, sql } from 'kysely'
 import type { LeaseName } from './commit-columns'
 import { byKey } from './enqueue'
@@ -82,9 +82,4 @@ export function keyedChildren(commit: RunCommit): readonly NewRun[] {
   return commit.steps.flatMap(({ child }) =>
     child === null || child.idempotencyKey === null || child.parentRunId === null ? [] : [child],
   )
-}
-
-export function createsRuns(commit: RunCommit): boolean {
-  const { children, steps, outcome } = commit
-  return children.length > 0 || calledRun(outcome) !== null || steps.some(({ child }) => child !== null)
 }

@@ -1,6 +1,6 @@
-import { type CommitAnswer, ConflictError, type RunCommit, StorageError } from '@coji/durably-core/storage'
+import { type CommitAnswer, ConflictError, createsRuns, type RunCommit, StorageError } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import { childSteps, createsRuns } from './commit-children'
+import { childSteps } from './commit-children'
 import { createCommitLists, idIn } from './commit-list'
 import { kept } from './commit-columns'
 import { type Executor, isBusy, isConstraintError } from '../connection'
