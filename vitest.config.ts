@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
-import { testProject } from './vitest.preset.ts'
+import { IN_BROWSERS } from './packages/durably/vitest.browser.config.ts'
+import { sharingProject, testProject } from './vitest.preset.ts'
 
 const OF_THE_WORKSPACE = [
   'arrows',
@@ -27,6 +28,17 @@ const OF_THE_WORKSPACE = [
 ]
 const OF_THE_BUILD = ['docs', 'entry-types', 'exported-types', 'pack', 'smoke', 'demo-browser']
 
+/** They need nothing but Node and databases. As one project, what they import is transformed once, and loaded once by a process. */
+const PACKAGES = ['core', 'plugins', 'cluster', 'server', 'storage-kysely', 'durably']
+
+function ofPackages() {
+  const project = sharingProject(
+    'packages',
+    PACKAGES.flatMap((name) => ['src', 'test'].map((folder) => `packages/${name}/${folder}/**/*.test.ts`)),
+  )
+  return { ...project, test: { ...project.test, exclude: IN_BROWSERS.map((files) => `packages/durably/${files}`) } }
+}
+
 function workspaceProject(name: string, files: readonly string[]) {
   return testProject(
     name,
@@ -37,7 +49,7 @@ function workspaceProject(name: string, files: readonly string[]) {
 export default defineConfig({
   test: {
     projects: [
-      'packages/vitest.config.ts',
+      ofPackages(),
       'packages/*/vitest.config.ts',
       'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',

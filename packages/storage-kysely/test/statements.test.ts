@@ -61,13 +61,16 @@ describe('statements per call', () => {
     expect(await sizesOf(() => storage.enqueue([newRun()]))).toEqual([1])
   })
 
-  it('a claim is one message, short while the queue is empty', async () => {
+  it('a claim is one message, short while the queue is empty, and a look whether that is so', async () => {
+    expect(await sizesOf(() => claim(storage, 1))).toEqual([1, 1])
+    expect(await sizesOf(() => claim(storage, 100))).toEqual([2, 1])
+    await storage.enqueue([newRun(), newRun()])
     expect(await sizesOf(() => claim(storage, 1))).toEqual([1])
     expect(await sizesOf(() => claim(storage, 100))).toEqual([2])
   })
 
   it('a claim under limits writes starts down for a rate only, and looks up when it opens', async () => {
-    expect(await sizesOf(() => claimWithin(storage, { concurrency: 5 }, 2))).toEqual([2])
+    expect(await sizesOf(() => claimWithin(storage, { concurrency: 5 }, 2))).toEqual([2, 1])
     await storage.enqueue([newRun(), newRun(), newRun()])
     const rateLimit = { max: 2, per: 60_000 }
     expect(await sizesOf(() => claimWithin(storage, { rateLimit }, 1))).toEqual([4])
@@ -108,8 +111,9 @@ describe('plans', () => {
     }
     const claimPlan = await planOf(() => claim(storage))
     expect(claimPlan).toMatch(/durably_runs_claim/)
-    // What the index on order gives, as far as it is looked at; and only behind blocked runs the first of each key, which are sorted.
-    expect(claimPlan.match(/SCAN r$/gm)).toHaveLength(2)
+    // What the index on order gives, as far as it is looked at; and only behind blocked runs what comes next in order and the first of
+    // each key, which are sorted.
+    expect(claimPlan.match(/SCAN r$/gm)).toHaveLength(3)
     expect(claimPlan.match(/TEMP B-TREE/g)).toHaveLength(1)
     expect(claimPlan).toMatch(/durably_runs_claim_by_key \(tenant=\? AND concurrency_key=\? AND concurrency_limit>\?\)/)
     const duePlan = await planOf(() => storage.nextDue(['job']))

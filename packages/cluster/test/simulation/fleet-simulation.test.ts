@@ -24,7 +24,8 @@ describe('five processes with leaders, each call of which may fail, get lost or 
   it('keep to the lifecycle, assign under one leader at a time, and end all work when the faults end', async () => {
     const seen = new Map<TransitionName, number>()
     let [leaders, continued] = [0, 0]
-    for (let seed = 1; seed <= SEEDS; seed++) {
+    // A silent worker that keeps its run is rare: a few more seeds until there was one.
+    for (let seed = 1; seed <= SEEDS || (continued === 0 && seed <= SEEDS + MOST_SEEDS); seed++) {
       const report = await simulateFleet(seed)
       expect({ seed, wrong: report.wrong }).toEqual({ seed, wrong: [] })
       for (const [transition, count] of report.seen) seen.set(transition, (seen.get(transition) ?? 0) + count)
@@ -45,7 +46,7 @@ describe('five processes with leaders, each call of which may fail, get lost or 
   })
 
   it('are found out where a delivery loses its runs', async () => {
-    const found = await simulateFleet(1, (now) => {
+    const createStorage = (now: () => number) => {
       const storage = createMemoryStorage({ now })
       const { inbox } = storage.cluster
       const deliver: typeof inbox.deliver = (lead, deliveries) =>
@@ -54,16 +55,20 @@ describe('five processes with leaders, each call of which may fail, get lost or 
           deliveries.map((delivery) => ({ ...delivery, runs: [] })),
         )
       return { ...storage, cluster: { ...storage.cluster, inbox: { ...inbox, deliver } } }
-    })
-    expect(found.wrong).toEqual([expect.stringContaining('were never delivered')])
+    }
+    expect(await findWrong(createStorage)).toEqual([expect.stringContaining('were never delivered')])
   })
 
   it.each(GUARDED)('are found out where $transition does not ask for its guard $guard', async (place) => {
-    const createStorage = (now: () => number) => createStorageWithout(place, { now })
-    let found: readonly string[] = []
-    for (let seed = 1; seed <= MOST_SEEDS && found.length === 0; seed++) {
-      found = (await simulateFleet(seed, createStorage)).wrong
-    }
-    expect(found).not.toEqual([])
+    expect(await findWrong((now) => createStorageWithout(place, { now }))).not.toEqual([])
   })
 })
+
+/** What the first of some seeds finds that finds anything. */
+async function findWrong(createStorage: Parameters<typeof simulateFleet>[1]): Promise<readonly string[]> {
+  for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+    const { wrong } = await simulateFleet(seed, createStorage)
+    if (wrong.length > 0) return wrong
+  }
+  return []
+}

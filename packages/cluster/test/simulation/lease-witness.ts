@@ -11,7 +11,7 @@ interface Held {
 /** What is written under a lease has to show all of it, and nobody takes a run whose lease has not run out. */
 export function judgeLease(wrong: string[], held: Held): void {
   if (held.name === 'commit') judgeCommit(wrong, held)
-  if (held.name === 'renew' && !shows(sentFor(held.args[0] as readonly Lease[], held.was), held.was)) {
+  if (held.name === 'renew' && !(held.args[0] as readonly Lease[]).some((lease) => shows(lease, held.was))) {
     wrong.push(`run ${held.was.id} was renewed under a lease that is not its own`)
   }
   if (held.name === 'recover') judgeRecovery(wrong, held)
@@ -24,10 +24,10 @@ export function isContinued({ name, was, nowMs }: Held, usualMs: number): boolea
 }
 
 function judgeCommit(wrong: string[], { args, was }: Held): void {
-  const one = (args[0] as readonly RunCommit[]).find(({ lease }) => lease.runId === was.id)
-  if (!shows(one?.lease, was)) wrong.push(`run ${was.id} got a commit under a lease that is not its own`)
-  if (one?.commitNo !== was.commitNo + 1) {
-    wrong.push(`run ${was.id} got commit ${one?.commitNo} behind ${was.commitNo}`)
+  const own = (args[0] as readonly RunCommit[]).filter(({ lease }) => shows(lease, was))
+  if (own.length === 0) wrong.push(`run ${was.id} got a commit under a lease that is not its own`)
+  else if (!own.some(({ commitNo }) => commitNo === was.commitNo + 1)) {
+    wrong.push(`run ${was.id} got commit ${own.map(({ commitNo }) => commitNo)} behind ${was.commitNo}`)
   }
 }
 
@@ -38,10 +38,7 @@ function judgeRecovery(wrong: string[], { args, was, nowMs }: Held): void {
   if (held.includes(was.id)) wrong.push(`run ${was.id} was recovered by its own holder`)
 }
 
-function sentFor(leases: readonly Lease[], { id }: RunRecord): Lease | undefined {
-  return leases.find(({ runId }) => runId === id)
-}
-
-function shows(lease: Lease | undefined, { leaseEpoch, claimToken, leaderEpoch }: RunRecord): boolean {
-  return lease?.epoch === leaseEpoch && lease.token === claimToken && lease.leaderEpoch === leaderEpoch
+/** Who lost a run and got it again sends both leases until it has heard that the old one is lost. */
+function shows({ runId, epoch, token, leaderEpoch }: Lease, was: RunRecord): boolean {
+  return runId === was.id && epoch === was.leaseEpoch && token === was.claimToken && leaderEpoch === was.leaderEpoch
 }

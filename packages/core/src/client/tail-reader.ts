@@ -3,8 +3,9 @@ import { ask, type Engine, reportTrouble, troubleDelayMs } from '../engine'
 import { isEnded } from '../base'
 import { withLogs } from './stored-logs'
 
-/** How many events of one run a query brings at most. */
+/** How many events of one run a query brings at most, and how many of all. */
 const PAGE = 100
+const MOST_EVENTS = 1000
 
 /** Milliseconds between two queries that hints and newcomers ask for. */
 const GAP_MS = 20
@@ -175,15 +176,16 @@ export class TailReader {
   /** How many readers got an answer. */
   async #ask(): Promise<number> {
     this.#hinted.clear()
-    const cursors = [...this.#feeds].map(([runId, feed]) => ({ runId, after: takeTurn(feed) }))
-    if (cursors.length === 0) return 0
+    if (this.#feeds.size === 0) return 0
+    const page = Math.max(1, Math.min(PAGE, Math.floor(MOST_EVENTS / this.#feeds.size)))
+    const cursors = [...this.#feeds].map(([runId, feed]) => ({ runId, after: takeTurn(feed, page) }))
     const ids = cursors.flatMap(({ runId }) => (this.#wantsRun(runId) ? [runId] : []))
     const runs = ids.length === 0 ? [] : await ask(this.#engine, (storage) => storage.getRuns({ ids }))
     const runOf = new Map(runs.map((run) => [run.id, run]))
-    const tails = await ask(this.#engine, () => readTails(this.#engine, cursors))
+    const tails = await ask(this.#engine, () => readTails(this.#engine, cursors, page))
     const tailOf = new Map(tails.map((tail) => [tail.runId, tail]))
     return cursors.reduce((sum, { runId, after }) => {
-      return sum + this.#answer({ runId, after, run: runOf.get(runId) ?? null, tail: tailOf.get(runId) })
+      return sum + this.#answer({ runId, after, page, run: runOf.get(runId) ?? null, tail: tailOf.get(runId) })
     }, 0)
   }
 
@@ -192,14 +194,14 @@ export class TailReader {
     return false
   }
 
-  #answer({ runId, after, run, tail }: Answer): number {
+  #answer({ runId, after, page, run, tail }: Answer): number {
     const feed = this.#feeds.get(runId)
     if (feed === undefined) return 0
     feed.lastSeq = tail?.lastSeq ?? 0
     const waiting = [...feed.waiting].filter(({ isAsked }) => isAsked)
     let answered = 0
     for (const each of waiting) {
-      const look = tail === undefined ? null : lookFor(each, after, tail)
+      const look = tail === undefined ? null : lookFor(each, { after, page }, tail)
       if (look === undefined) continue
       answered += 1
       this.#drop(each)
@@ -209,9 +211,11 @@ export class TailReader {
   }
 }
 
+type Cursors = Parameters<EventStorage['tail']>[0]
+
 /** One query, and one more if jobs logged. */
-async function readTails(engine: Engine, cursors: Parameters<EventStorage['tail']>[0]): Promise<readonly EventTail[]> {
-  const tails = await capability(engine.storage, 'events', 'subscribe()').tail(cursors, PAGE)
+async function readTails(engine: Engine, cursors: Cursors, page: number): Promise<readonly EventTail[]> {
+  const tails = await capability(engine.storage, 'events', 'subscribe()').tail(cursors, page)
   const all = await withLogs(
     engine,
     tails.flatMap(({ events }) => events),
@@ -220,9 +224,14 @@ async function readTails(engine: Engine, cursors: Parameters<EventStorage['tail'
   return tails.map((tail) => ({ ...tail, events: tail.events.map((event) => events.next().value ?? event) }))
 }
 
-interface Answer {
-  readonly runId: string
+/** From where it was read, and how far. */
+interface Stretch {
   readonly after: number
+  readonly page: number
+}
+
+interface Answer extends Stretch {
+  readonly runId: string
   readonly run: RunRecord | null
   readonly tail: EventTail | undefined
 }
@@ -231,12 +240,12 @@ interface Answer {
  * From where to read for this feed: from where the one stands who has waited longest for something that is there, or a
  * little before, for the sake of others. Who stands further on takes its part; who stands further back has its turn later.
  */
-function takeTurn({ waiting, lastSeq }: Feed): number {
+function takeTurn({ waiting, lastSeq }: Feed, page: number): number {
   const hungry = [...waiting].filter(({ isAsked, after }) => !isAsked || after < lastSeq)
   const candidates = hungry.length > 0 ? hungry : [...waiting]
   const first = candidates[0]
   if (first === undefined) return 0
-  const near = candidates.map(({ after }) => after).filter((after) => after > first.after - PAGE)
+  const near = candidates.map(({ after }) => after).filter((after) => after > first.after - page)
   const from = near.reduce((least, after) => Math.min(least, after), first.after)
   for (const each of waiting) each.isAsked = each.after >= from
   waiting.delete(first)
@@ -245,7 +254,7 @@ function takeTurn({ waiting, lastSeq }: Feed): number {
 }
 
 /** What of an answer is for this reader; `undefined` when it has to wait on. */
-function lookFor(cursor: Cursor, from: number, tail: EventTail): Omit<Look, 'run'> | undefined {
+function lookFor(cursor: Cursor, from: Stretch, tail: EventTail): Omit<Look, 'run'> | undefined {
   const { after, withRun } = cursor
   const events = tail.events.filter(({ seq }) => seq > after)
   const upTo = events.at(-1)?.seq ?? after
@@ -253,5 +262,5 @@ function lookFor(cursor: Cursor, from: number, tail: EventTail): Omit<Look, 'run
   if (!isEnded(tail.status)) return undefined
   if (tail.lastSeq <= after) return { ...tail, events, upTo }
   // Somebody removed events by hand: what is left of them comes after the hole.
-  return after === from ? { ...tail, events, upTo: Math.min(after + PAGE, tail.lastSeq) } : undefined
+  return after === from.after ? { ...tail, events, upTo: Math.min(after + from.page, tail.lastSeq) } : undefined
 }

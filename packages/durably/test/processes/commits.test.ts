@@ -34,7 +34,8 @@ function withoutLooks(calls: readonly DriverCall[]): readonly DriverCall[] {
   const isFor = (purpose: string) => (call: DriverCall) => purposeOf(call[0] ?? '') === purpose
   const own = calls.slice(calls.findIndex(isFor('enqueue')))
   const claim = own.findIndex(isFor('claim'))
-  return own.filter((call, index) => index <= claim || !isFor('claim')(call))
+  const isLook = (call: DriverCall) => call[0]?.startsWith('with recursive keys') === true
+  return own.filter((call, index) => !isLook(call) && (index <= claim || !isFor('claim')(call)))
 }
 
 const DIALECTS = [
