@@ -15,8 +15,12 @@ const QUIET = [
 /** The quick lane takes the one that costs least, the full lane the one that people have. */
 const findCheapest = () => (SCALE === 'quick' ? findHeadlessShell() : null)
 
-/** Most pages are gone before the optimised code of SQLite, which takes a second to make, has paid for itself. */
-const FLAGS = SCALE === 'quick' ? [...QUIET, '--js-flags=--liftoff-only'] : QUIET
+/**
+ * Most pages are gone before the optimised code of SQLite, which takes a second to make, has paid for itself; and what moves on a
+ * page without a graphics card is drawn sixty times a second by a processor.
+ */
+const CHEAP = ['--js-flags=--liftoff-only', '--force-prefers-reduced-motion']
+const FLAGS = SCALE === 'quick' ? [...QUIET, ...CHEAP] : QUIET
 
 /**
  * How every test starts its browser; says how to get one where there is none. `isWhole`: without its user interface it

@@ -32,17 +32,19 @@ const MIGRATION_LOCK = CompiledQuery.raw("select pg_advisory_xact_lock(hashtext(
 
 /**
  * Brings the tables up to date. Each migration is one atomic list that starts by taking its version number, which is a
- * primary key: of any number of processes one applies it, the others see that it is there.
+ * primary key: of any number of processes one applies it, the others see that it is there. Where there are no tables yet all
+ * of them are one list: nobody waits for a lock, and in a tab each commit is a matter of the disk.
  */
 export async function migrate(context: SqlContext, executor: Executor): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     const state = await readState(context, executor)
     if (state.minReader > SCHEMA_VERSION) throw new SchemaTooNewError(state.minReader, SCHEMA_VERSION)
-    const next = MIGRATIONS.find((migration) => migration.version > state.version)
+    const isNew = state.version === 0
+    const [next, ...others] = MIGRATIONS.filter(({ version }) => version > state.version)
     if (next === undefined) return
-    const ground = state.version === 0 ? await surveyGround(context, executor) : FIRM
+    const ground = isNew ? await surveyGround(context, executor) : FIRM
     try {
-      await executor.write(statementsOf(next, context, ground))
+      await executor.write(statementsOf(isNew ? [next, ...others] : [next], context, ground))
     } catch (error) {
       const now = await readState(context, executor)
       if (now.version < next.version) throw ground.explain(error) ?? describe(error, next)
@@ -83,31 +85,40 @@ async function readState({ db, tables, prefix }: SqlContext, reader: Reader): Pr
   }
 }
 
-function statementsOf(migration: Migration, context: SqlContext, ground: Ground): CompiledQuery[] {
-  const { db, dialect, prefix, tables } = context
-  const types = COLUMN_TYPES[dialect.name]
-  const schema = context.schema === null ? db.schema : db.schema.withSchema(context.schema)
-  const createVersions = schema
+function statementsOf(migrations: readonly Migration[], context: SqlContext, ground: Ground): CompiledQuery[] {
+  const { dialect, prefix } = context
+  const createVersions = schemaOf(context)
     .createTable(`${prefix}schema_versions`)
     .ifNotExists()
     .addColumn('version', 'integer', (column) => column.primaryKey().notNull())
-    .addColumn('applied_at', types.instant, (column) => column.notNull())
+    .addColumn('applied_at', COLUMN_TYPES[dialect.name].instant, (column) => column.notNull())
     .addColumn('min_reader', 'integer', (column) => column.notNull())
     .modifyEnd(sql.raw(VERSIONS_END[dialect.name]))
+  return [
+    ...(dialect.hasOneWriter ? [] : [MIGRATION_LOCK]),
+    ...ground.statements,
+    CompiledQuery.raw(createVersions.compile().sql),
+    ...migrations.flatMap((migration) => stepsOf(migration, context)),
+  ]
+}
+
+function schemaOf({ db, schema }: SqlContext) {
+  return schema === null ? db.schema : db.schema.withSchema(schema)
+}
+
+/** Its number, and then what it changes. */
+function stepsOf(migration: Migration, context: SqlContext): CompiledQuery[] {
+  const { db, dialect, prefix, tables } = context
   const take = sql`insert into ${tables.schema_versions} (version, applied_at, min_reader)
     values (${migration.version}, ${dialect.now}, ${migration.minReader})`
   const name = (table: string) => prefix + table
   const written = (table: string) =>
     (context.schema === null ? sql.id(name(table)) : sql.id(context.schema, name(table))).compile(db).sql
-  const channel = channelOf(prefix)
-  const build = migration.build({ schema, name, written, dialect: dialect.name, types, channel })
-  return [
-    ...(dialect.hasOneWriter ? [] : [MIGRATION_LOCK]),
-    ...ground.statements,
-    CompiledQuery.raw(createVersions.compile().sql),
-    compileQuery(context, take),
-    ...build.map((builder) => CompiledQuery.raw(builder.compile().sql)),
-  ]
+  const build = migration.build({
+    ...{ schema: schemaOf(context), name, written, dialect: dialect.name },
+    ...{ types: COLUMN_TYPES[dialect.name], channel: channelOf(prefix) },
+  })
+  return [compileQuery(context, take), ...build.map((builder) => CompiledQuery.raw(builder.compile().sql))]
 }
 
 function describe(error: unknown, migration: Migration): unknown {
