@@ -39,7 +39,7 @@ export async function enqueueBatched(
   const storage = capability(engine.storage, 'debounce', 'trigger({ batch })')
   const isFull = entriesIn(run.payload, max) === max
   // A job may be triggered with debounce as well, of which no run gets a list.
-  const own = { key: `batch ${key}`, max, maxText: MAX_VALUE_BYTES }
+  const own = { key: `batch ${key}`, max, maxBytes: MAX_VALUE_BYTES }
   const batched: BatchedRun = { run: { ...run, start: { afterMs: isFull ? 0 : within } }, ...own }
   if (transaction !== null) return storage.join(batched, transaction)
   return retriedWrite(engine, 'the trigger', () => storage.join(batched))

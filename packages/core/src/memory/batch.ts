@@ -1,3 +1,4 @@
+import { utf8Length } from '../base'
 import type { BatchedRun, EnqueueAnswer, Instant, NewRun, RunRecord } from '../port'
 import { openEntry } from './debounce'
 import { enqueueOne } from './enqueue'
@@ -5,14 +6,14 @@ import { copyOf, type Memory } from './memory'
 
 export function joinBatch(memory: Memory, batched: BatchedRun): EnqueueAnswer {
   const { table, debounceKeys, joined } = memory
-  const { run, max, maxText } = batched
+  const { run, max, maxBytes } = batched
   const sentBefore = table.find(joined.get(run.id) ?? run.id)
   if (sentBefore !== undefined) {
     return { run: copyOf(sentBefore.record), created: sentBefore.record.id === run.id }
   }
   const last = openEntry(memory, debounceKeys.get(batched))
   const together = last === undefined ? null : appended(last.record, run)
-  if (last === undefined || together === null || together.length > maxText || countIn(together) > max) {
+  if (last === undefined || together === null || utf8Length(together, maxBytes) > maxBytes || countIn(together) > max) {
     const { entry } = enqueueOne(memory, run)
     debounceKeys.set(batched, (id) => openEntry(memory, id) !== undefined)
     return { run: copyOf(entry.record), created: true }

@@ -59,8 +59,8 @@ export interface BatchedRun {
   readonly key: string
   /** So many entries make it full: no more come to it, and it is due at once. */
   readonly max: number
-  /** So many characters of JSON are the most that a list may come to have. */
-  readonly maxText: number
+  /** So many bytes of JSON are the most that a list may come to have. */
+  readonly maxBytes: number
 }
 
 /** `created` is false when another run has the idempotency key; `run` is then that one. */

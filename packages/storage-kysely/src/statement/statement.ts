@@ -77,7 +77,7 @@ const PARAMETERS = {
     ...['commitNo', 'version', 'currentStepIndex', 'hasProgressed', 'holdsSuspect', 'looksAhead', 'isRefusing'],
     ...['crashCount', 'wakesSeen', 'wakesWanted', 'eventCount', 'cancelledEventCount', 'seq', 'afterSeq', 'offset'],
     ...['back', 'limit', 'position', 'place', 'isCancelled', 'concurrency', 'maxStarts'],
-    ...['fired', 'max', 'maxText', 'missed', 'round', 'wanted'],
+    ...['fired', 'max', 'maxBytes', 'missed', 'round', 'wanted'],
     ...['started', 'completed', 'failed', 'timedOut', 'cancelled', 'capacity', 'isLeaderless', 'perJob'],
   ],
   ms: [

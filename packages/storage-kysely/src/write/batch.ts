@@ -32,7 +32,7 @@ export function createJoinBatch(context: SqlContext): JoinBatch {
     context,
     (p) => sql`select 1 from ${tables.runs} as r where r.id = ${ofKey(p)} ${dialect.locked}`,
   )
-  const leave = statement<KeyName | 'payload' | 'max' | 'maxText'>(
+  const leave = statement<KeyName | 'payload' | 'max' | 'maxBytes'>(
     context,
     (p) => sql`update ${tables.debounced_runs} as d set run_id = ${p('id')}
       where ${isOfKey(p)} and ${isNew(context, p)} and not exists (
@@ -52,13 +52,13 @@ export function createJoinBatch(context: SqlContext): JoinBatch {
       where r.id = coalesce((${joined(context, p)}), ${p('id')})`,
   )
 
-  return async function joinBatch(target, { run, key, max, maxText }) {
+  return async function joinBatch(target, { run, key, max, maxBytes }) {
     const { id, tenant, jobName, payload } = run
     const own = { id, tenant, jobName, key }
     const results = await target.write([
       take.bind(own),
       ...(dialect.hasOneWriter ? [] : [hold.bind(own)]),
-      leave.bind({ ...own, payload, max, maxText }),
+      leave.bind({ ...own, payload, max, maxBytes }),
       append.bind({ ...own, payload, max }),
       note.bind(own),
       ...bindNewRun(create, run, { extra: { id }, firstId: null }),
@@ -93,10 +93,10 @@ function joined({ tables }: SqlContext, p: Parameter<'id' | 'tenant'>): Sql {
     where j.tenant = ${p('tenant')} and j.job_name = ${NO_JOB} and j.key = ${p('id')}`
 }
 
-function hasRoom(context: SqlContext, p: Parameter<'payload' | 'max' | 'maxText'>): Sql {
+function hasRoom(context: SqlContext, p: Parameter<'payload' | 'max' | 'maxBytes'>): Sql {
   return and(
     sql`(${entries(context, sql`r.payload`)}) + json_array_length(${p('payload')}) <= ${p('max')}`,
-    sql`length(${together(context, p)}) <= ${p('maxText')}`,
+    sql`octet_length(${together(context, p)}) <= ${p('maxBytes')}`,
   )
 }
 

@@ -136,7 +136,7 @@ it('a list that is being claimed when a trigger comes stays as it is', async () 
     run: newRun({ jobName: 'ship', payload: entries }),
     key: 'k',
     max: 9,
-    maxText: 99,
+    maxBytes: 99,
   })
   const { run } = await storage.debounce.join(list('[1]'))
   await somebody.query('begin')

@@ -407,7 +407,7 @@ describe('plans', () => {
     'a trigger that is put off': (storage) =>
       storage.debounce.enqueue({ run: newRun(), key: 'key 7', waitMs: 1000, maxWaitMs: 60_000 }),
     'a trigger that joins a list': (storage) =>
-      storage.debounce.join({ run: newRun({ payload: '[1]' }), key: 'key 7', max: 9, maxText: 1000 }),
+      storage.debounce.join({ run: newRun({ payload: '[1]' }), key: 'key 7', max: 9, maxBytes: 1000 }),
     'messages, a page': (storage) => storage.cluster.inbox.list({ limit: 100 }),
     'purge of messages': (storage) => storage.cluster.inbox.purge(null, { olderThanMs: 86_400_000, limit: 100 }),
     'purge of messages by the leader': (storage) =>

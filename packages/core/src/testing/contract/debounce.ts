@@ -133,10 +133,10 @@ interface BatchTerms extends Partial<Omit<BatchedRun, 'run'>> {
 
 function batched(
   entries: readonly unknown[],
-  { key = 'k', max = 3, maxText = 1000, within = FAR_MS }: BatchTerms = {},
+  { key = 'k', max = 3, maxBytes = 1000, within = FAR_MS }: BatchTerms = {},
   over: Partial<NewRun> = {},
 ): BatchedRun {
-  return { run: newRun({ payload: JSON.stringify(entries), start: { afterMs: within }, ...over }), key, max, maxText }
+  return { run: newRun({ payload: JSON.stringify(entries), start: { afterMs: within }, ...over }), key, max, maxBytes }
 }
 
 /** What the runs of all keys are for, by the time of their creation. */
@@ -170,8 +170,12 @@ export const BATCH_CASES = casesOf('debounce', 'batch', {
     const debounce = debounceOf(kit)
     await debounce.join(batched([1, 2]))
     assertAnswer(await debounce.join(batched([3, 4])), true, { payload: '[3,4]' })
-    assertAnswer(await debounce.join(batched([5], { maxText: 6 })), true, { payload: '[5]' })
-    assertAnswer(await debounce.join(batched([6], { maxText: 5 })), false, { payload: '[5,6]' })
+    assertAnswer(await debounce.join(batched([5], { maxBytes: 6 })), true, { payload: '[5]' })
+    assertAnswer(await debounce.join(batched([6], { maxBytes: 5 })), false, { payload: '[5,6]' })
+    const key = 'bytes'
+    await debounce.join(batched(['é'], { key }))
+    assertAnswer(await debounce.join(batched(['é'], { key, maxBytes: 10 })), true, { payload: '["é"]' })
+    assertAnswer(await debounce.join(batched(['é'], { key, maxBytes: 11 })), false, { payload: '["é","é"]' })
     assertEqual(await kit.claimedIds(), [], 'claimed')
   },
 
