@@ -17,6 +17,10 @@ const noteOf = () => ({ id: crypto.randomUUID(), actor: 'ann', action: 'do' })
 const SOON = '2999-01-01T00:00:00.000Z'
 const LOG = { id: 'log', stepName: null, level: 'info', message: 'a', data: null, timestamp: SOON } as const
 const LEAD = { name: 'schedules', workerId: 'w', ttlMs: 60_000 } as const
+const HOUR = {
+  ...{ hour: SOON, tenant: null, jobName: 'job', durations: {}, waits: {} },
+  ...{ started: 1, completed: 1, failed: 0, timedOut: 0, cancelled: 0 },
+} as const
 const ANY_AGE = { olderThanMs: 86_400_000, limit: 100 } as const
 
 function operation(name: string, prepare: Operation['prepare']): Operation {
@@ -166,6 +170,13 @@ const OF_GROUPS: readonly Operation[] = [
   plain('limits: pause by somebody', (storage) => storage.limits.pause('paused', noteOf())),
   plain('limits: resume', (storage) => storage.limits.resume('paused')),
   plain('limits: paused', (storage) => storage.limits.paused()),
+  plain('debounce: enqueue', (storage) =>
+    storage.debounce.enqueue({ run: newRun({ jobName: 'x' }), key: 'last', waitMs: 1000, maxWaitMs: 9000 }),
+  ),
+  plain('debounce: join', (storage) => {
+    const run = newRun({ jobName: 'x', payload: '[1]' })
+    return storage.debounce.join({ run, key: 'all', max: 10, maxBytes: 1000 })
+  }),
   plain('archiving: findLogged', (storage) => storage.archiving.findLogged({ ...ANY_AGE, after: null })),
   plain('archiving: announce', (storage) => storage.archiving.announce('name')),
   ended('archiving: refer', (storage, { id: runId, version }) =>
@@ -175,11 +186,21 @@ const OF_GROUPS: readonly Operation[] = [
   plain('archiving: forget', (storage) => storage.archiving.forget(['name'])),
   plain('audit: list', (storage) => storage.audit.list({ actor: 'ann', cursor: { at: SOON, id: 'a' }, limit: 10 })),
   plain('audit: purge', (storage) => storage.audit.purge(ANY_AGE)),
+  plain('statistics: ends', (storage) => storage.statistics.ends({ limit: 10, lagMs: 0 })),
+  plain('statistics: fold', (storage) => {
+    const to = { finishedAt: SOON, runId: 'run' }
+    return storage.statistics.fold({ from: null, to, token: 'token', rows: [HOUR] })
+  }),
+  plain('statistics: hours', (storage) =>
+    storage.statistics.hours({ tenant: null, jobName: null, from: SOON, before: SOON }),
+  ),
+  plain('statistics: forget', (storage) => storage.statistics.forget(SOON)),
   plain('settings: get', (storage) => storage.settings.get()),
   plain('settings: set by somebody', (storage) => storage.settings.set({ a: '1', b: null }, noteOf())),
 ]
 
 const OF_CLUSTER: readonly Operation[] = [
+  plain('cluster: getLead', (storage) => storage.cluster.getLead(LEAD.name)),
   plain('cluster: lead', (storage) => storage.cluster.lead(LEAD)),
   plain('schedules: create', (storage) => storage.cluster.schedules.create([schedule])),
   plain('schedules: change', (storage) =>

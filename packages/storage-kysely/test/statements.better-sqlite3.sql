@@ -3170,6 +3170,231 @@ select job_name
 from "durably_paused_jobs"
 order by job_name;
 
+-- debounce: enqueue
+insert into "durably_debounced_runs" as d (tenant, job_name, key, run_id)
+values (?, ?, ?, ?)
+on conflict (tenant, job_name, key)
+do update
+set run_id = d.run_id;
+
+update "durably_runs" as r
+set payload = ?, version = r.version + 1, updated_at = {now}, available_at = case when ? is null then strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)) else min(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)), strftime('%Y-%m-%dT%H:%M:%fZ', r.created_at, printf('%+.3f seconds', ? / 1000.0))) end
+where r.id = (
+  select d.run_id
+  from "durably_debounced_runs" as d
+  where d.tenant = ?
+  and d.job_name = ?
+  and d.key = ?
+)
+and r.status = 'pending'
+and r.attempt = 1
+and r.started_at is null
+and r.waiting_for is null
+and (r.id = ?
+  or not exists (
+    select 1
+    from "durably_runs" as own
+    where own.id = ?
+  )
+);
+
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((
+      select f.created_at
+      from "durably_runs" as f
+      where f.id = ?
+    ), {now}
+  ), printf('%+.3f seconds', ? / 1000.0)
+) when ? < coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = ?
+  ), {now}
+) then coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = ?
+  ), {now}
+) else ? end, ?, ?, ?, ?, ?, ?, coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = ?
+  ), {now}
+), {now}
+where not exists (
+  select 1
+  from "durably_debounced_runs" as d
+  join "durably_runs" as r on r.id = d.run_id
+  where d.tenant = ?
+  and d.job_name = ?
+  and d.key = ?
+  and r.status = 'pending'
+  and r.attempt = 1
+  and r.started_at is null
+  and r.waiting_for is null
+)
+on conflict
+do nothing;
+
+update "durably_debounced_runs" as d
+set run_id = ?
+where d.tenant = ?
+and d.job_name = ?
+and d.key = ?
+and exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = ?
+)
+and not exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = d.run_id
+  and r.status = 'pending'
+  and r.attempt = 1
+  and r.started_at is null
+  and r.waiting_for is null
+);
+
+select "r".*, (
+  select json_group_object("l"."name", "l"."value")
+  from "durably_run_labels" as l
+  where l.run_id = "r"."id"
+) as labels
+from "durably_runs" as r
+where r.id = ?
+or r.id = (
+  select d.run_id
+  from "durably_debounced_runs" as d
+  where d.tenant = ?
+  and d.job_name = ?
+  and d.key = ?
+);
+
+-- debounce: join
+-- as debounce: enqueue, 1
+
+update "durably_debounced_runs" as d
+set run_id = ?
+where d.tenant = ?
+and d.job_name = ?
+and d.key = ?
+and not exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = ?
+)
+and not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = ?
+  and j.job_name = ''
+  and j.key = ?
+)
+and not exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = d.run_id
+  and r.status = 'pending'
+  and r.attempt = 1
+  and r.started_at is null
+  and r.waiting_for is null
+  and (case when substr(r.payload, 1, 1) = '[' then json_array_length(r.payload) end) + json_array_length(?) <= ?
+  and octet_length((substr(r.payload, 1, length(r.payload) - 1) || ',' || substr(?, 2))) <= ?
+);
+
+update "durably_runs" as r
+set payload = (substr(r.payload, 1, length(r.payload) - 1) || ',' || substr(?, 2)), version = r.version + 1, updated_at = {now}, available_at = case when (case when substr(r.payload, 1, 1) = '[' then json_array_length(r.payload) end) + json_array_length(?) >= ? then min({now}, r.available_at) else r.available_at end
+where r.id = (
+  select d.run_id
+  from "durably_debounced_runs" as d
+  where d.tenant = ?
+  and d.job_name = ?
+  and d.key = ?
+)
+and not exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = ?
+)
+and not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = ?
+  and j.job_name = ''
+  and j.key = ?
+);
+
+insert into "durably_debounced_runs" (tenant, job_name, key, run_id)
+select d.tenant, '', ?, d.run_id
+from "durably_debounced_runs" as d
+where d.tenant = ?
+and d.job_name = ?
+and d.key = ?
+and d.run_id <> ?
+and not exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = ?
+)
+and not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = ?
+  and j.job_name = ''
+  and j.key = ?
+)
+on conflict
+do nothing;
+
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?, ?, case when ? is null then strftime('%Y-%m-%dT%H:%M:%fZ', coalesce((
+      select f.created_at
+      from "durably_runs" as f
+      where f.id = ?
+    ), {now}
+  ), printf('%+.3f seconds', ? / 1000.0)
+) when ? < coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = ?
+  ), {now}
+) then coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = ?
+  ), {now}
+) else ? end, ?, ?, ?, ?, ?, ?, coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = ?
+  ), {now}
+), {now}
+where not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = ?
+  and j.job_name = ''
+  and j.key = ?
+)
+on conflict
+do nothing;
+
+select "r".*, (
+  select json_group_object("l"."name", "l"."value")
+  from "durably_run_labels" as l
+  where l.run_id = "r"."id"
+) as labels
+from "durably_runs" as r
+where r.id = coalesce((
+    select j.run_id
+    from "durably_debounced_runs" as j
+    where j.tenant = ?
+    and j.job_name = ''
+    and j.key = ?
+  ), ?
+);
+
 -- archiving: findLogged
 with page as materialized (
   select r.id, r.version, r.finished_at
@@ -3303,6 +3528,69 @@ where id in (
 )
 returning id;
 
+-- statistics: ends
+select *
+from "durably_statistics_place"
+where id = 1;
+
+select r.id, r.tenant, r.job_name, r.status, r.attempt_base, "r"."available_at" as "available_at", "r"."started_at" as "started_at", "r"."finished_at" as "finished_at"
+from "durably_runs" as r indexed by "durably_runs_finished"
+where r.finished_at is not null
+and r.finished_at is not null
+and r.finished_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0))
+order by r.finished_at, r.id
+limit ?;
+
+-- statistics: fold
+select "s".*
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.tenantScope') as "tenantScope", json_extract(value, '$.jobScope') as "jobScope", json_extract(value, '$.hour') as "hour"
+  from json_each(?)
+) as t
+join "durably_statistics" as s on s.tenant_scope = t."tenantScope"
+and s.job_scope = t."jobScope"
+and s.hour = t.hour;
+
+insert into "durably_statistics_place" as s (id, finished_at, run_id, token)
+values (1, ?, ?, ?)
+on conflict (id)
+do update
+set finished_at = excluded.finished_at, run_id = excluded.run_id, token = excluded.token
+where s.finished_at = ?
+and s.run_id = ?
+returning id;
+
+insert into "durably_statistics" ("tenant_scope", "job_scope", "hour", "started", "completed", "failed", "timed_out", "cancelled", "durations", "waits")
+select "t"."tenantScope", "t"."jobScope", "t"."hour", "t"."started", "t"."completed", "t"."failed", "t"."timedOut", "t"."cancelled", "t"."durations", "t"."waits"
+from (
+  select json_extract(value, '$.n') as "n", json_extract(value, '$.tenantScope') as "tenantScope", json_extract(value, '$.jobScope') as "jobScope", json_extract(value, '$.hour') as "hour", json_extract(value, '$.started') as "started", json_extract(value, '$.completed') as "completed", json_extract(value, '$.failed') as "failed", json_extract(value, '$.timedOut') as "timedOut", json_extract(value, '$.cancelled') as "cancelled", json_extract(value, '$.durations') as "durations", json_extract(value, '$.waits') as "waits"
+  from json_each(?)
+) as t
+where exists (
+  select 1
+  from "durably_statistics_place" as s
+  where s.id = 1
+  and s.token = ?
+)
+on conflict (tenant_scope, job_scope, hour)
+do update
+set "started" = "excluded"."started", "completed" = "excluded"."completed", "failed" = "excluded"."failed", "timed_out" = "excluded"."timed_out", "cancelled" = "excluded"."cancelled", "durations" = "excluded"."durations", "waits" = "excluded"."waits";
+
+-- statistics: hours
+-- as statistics: ends, 1
+
+select *
+from "durably_statistics"
+where tenant_scope = ?
+and job_scope = ?
+and hour >= ?
+and hour < ?
+order by hour;
+
+-- statistics: forget
+delete from "durably_statistics"
+where hour < ?;
+
 -- settings: get
 select *
 from "durably_settings";
@@ -3347,6 +3635,11 @@ set after = (
 where id = ?;
 
 -- as settings: get, 1
+
+-- cluster: getLead
+select "l".*, case when l.lead_until <= {now} then 1 else 0 end as is_over
+from "durably_leaders" as l
+where l.name = ?;
 
 -- cluster: lead
 insert into "durably_leaders" as l (name, worker_id, epoch, lead_until)

@@ -2931,6 +2931,242 @@ select job_name
 from "durably_paused_jobs"
 order by job_name;
 
+-- debounce: enqueue
+insert into "durably_debounced_runs" as d (tenant, job_name, key, run_id)
+values (cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text))
+on conflict (tenant, job_name, key)
+do update
+set run_id = d.run_id;
+
+update "durably_runs" as r
+set payload = cast(cast($1 as text) as json), version = r.version + 1, updated_at = {now}, available_at = case when cast($2 as double precision) is null then ({now} + cast($3 as double precision) * interval '1 millisecond') else least(({now} + cast($4 as double precision) * interval '1 millisecond'), (r.created_at + cast($5 as double precision) * interval '1 millisecond')) end
+where r.id = (
+  select d.run_id
+  from "durably_debounced_runs" as d
+  where d.tenant = cast($6 as text)
+  and d.job_name = cast($7 as text)
+  and d.key = cast($8 as text)
+)
+and r.status = 'pending'
+and r.attempt = 1
+and r.started_at is null
+and r.waiting_for is null
+and (r.id = cast($9 as text)
+  or not exists (
+    select 1
+    from "durably_runs" as own
+    where own.id = cast($10 as text)
+  )
+);
+
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast(cast($5 as text) as json), 'pending', cast($6 as text), cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as bigint), case when cast($11 as timestamptz) is null then (coalesce((
+      select f.created_at
+      from "durably_runs" as f
+      where f.id = cast($12 as text)
+    ), {now}
+  ) + cast($13 as double precision) * interval '1 millisecond'
+) when cast($14 as timestamptz) < coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = cast($15 as text)
+  ), {now}
+) then coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = cast($16 as text)
+  ), {now}
+) else cast($17 as timestamptz) end, cast($18 as double precision), cast($19 as text), cast($20 as text), cast($21 as timestamptz), cast($22 as text), cast($23 as bigint), coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = cast($24 as text)
+  ), {now}
+), {now}
+where not exists (
+  select 1
+  from "durably_debounced_runs" as d
+  join "durably_runs" as r on r.id = d.run_id
+  where d.tenant = cast($25 as text)
+  and d.job_name = cast($26 as text)
+  and d.key = cast($27 as text)
+  and r.status = 'pending'
+  and r.attempt = 1
+  and r.started_at is null
+  and r.waiting_for is null
+)
+on conflict
+do nothing;
+
+update "durably_debounced_runs" as d
+set run_id = cast($1 as text)
+where d.tenant = cast($2 as text)
+and d.job_name = cast($3 as text)
+and d.key = cast($4 as text)
+and exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = cast($5 as text)
+)
+and not exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = d.run_id
+  and r.status = 'pending'
+  and r.attempt = 1
+  and r.started_at is null
+  and r.waiting_for is null
+);
+
+select {columns of r: runs}, (
+  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+  from "durably_run_labels" as l
+  where l.run_id = "r"."id"
+) as labels
+from "durably_runs" as r
+where r.id = cast($1 as text)
+or r.id = (
+  select d.run_id
+  from "durably_debounced_runs" as d
+  where d.tenant = cast($2 as text)
+  and d.job_name = cast($3 as text)
+  and d.key = cast($4 as text)
+);
+
+-- debounce: join
+-- as debounce: enqueue, 1
+
+select 1
+from "durably_runs" as r
+where r.id = (
+  select d.run_id
+  from "durably_debounced_runs" as d
+  where d.tenant = cast($1 as text)
+  and d.job_name = cast($2 as text)
+  and d.key = cast($3 as text)
+)
+for update;
+
+update "durably_debounced_runs" as d
+set run_id = cast($1 as text)
+where d.tenant = cast($2 as text)
+and d.job_name = cast($3 as text)
+and d.key = cast($4 as text)
+and not exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = cast($5 as text)
+)
+and not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = cast($6 as text)
+  and j.job_name = ''
+  and j.key = cast($7 as text)
+)
+and not exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = d.run_id
+  and r.status = 'pending'
+  and r.attempt = 1
+  and r.started_at is null
+  and r.waiting_for is null
+  and (case when substr(r.payload::text, 1, 1) = '[' then json_array_length(r.payload) end) + json_array_length(cast(cast($8 as text) as json)) <= cast($9 as bigint)
+  and octet_length((substr(r.payload::text, 1, length(r.payload::text) - 1) || ',' || substr(cast(cast($10 as text) as json)::text, 2))) <= cast($11 as bigint)
+);
+
+update "durably_runs" as r
+set payload = cast(cast((substr(r.payload::text, 1, length(r.payload::text) - 1) || ',' || substr(cast(cast($1 as text) as json)::text, 2)) as text) as json), version = r.version + 1, updated_at = {now}, available_at = case when (case when substr(r.payload::text, 1, 1) = '[' then json_array_length(r.payload) end) + json_array_length(cast(cast($2 as text) as json)) >= cast($3 as bigint) then least({now}, r.available_at) else r.available_at end
+where r.id = (
+  select d.run_id
+  from "durably_debounced_runs" as d
+  where d.tenant = cast($4 as text)
+  and d.job_name = cast($5 as text)
+  and d.key = cast($6 as text)
+)
+and not exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = cast($7 as text)
+)
+and not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = cast($8 as text)
+  and j.job_name = ''
+  and j.key = cast($9 as text)
+);
+
+insert into "durably_debounced_runs" (tenant, job_name, key, run_id)
+select d.tenant, '', cast($1 as text), d.run_id
+from "durably_debounced_runs" as d
+where d.tenant = cast($2 as text)
+and d.job_name = cast($3 as text)
+and d.key = cast($4 as text)
+and d.run_id <> cast($5 as text)
+and not exists (
+  select 1
+  from "durably_runs" as own
+  where own.id = cast($6 as text)
+)
+and not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = cast($7 as text)
+  and j.job_name = ''
+  and j.key = cast($8 as text)
+)
+on conflict
+do nothing;
+
+insert into "durably_runs" ("id", "tenant", "job_name", "job_version", "payload", "status", "idempotency_key", "concurrency_key", "concurrency_limit", "hold_key_while_waiting", "priority", "available_at", "timeout_ms", "parent_run_id", "schedule_id", "scheduled_for", "trace_parent", "last_event_sequence", "created_at", "updated_at")
+select cast($1 as text), cast($2 as text), cast($3 as text), cast($4 as text), cast(cast($5 as text) as json), 'pending', cast($6 as text), cast($7 as text), cast($8 as bigint), cast($9 as bigint), cast($10 as bigint), case when cast($11 as timestamptz) is null then (coalesce((
+      select f.created_at
+      from "durably_runs" as f
+      where f.id = cast($12 as text)
+    ), {now}
+  ) + cast($13 as double precision) * interval '1 millisecond'
+) when cast($14 as timestamptz) < coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = cast($15 as text)
+  ), {now}
+) then coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = cast($16 as text)
+  ), {now}
+) else cast($17 as timestamptz) end, cast($18 as double precision), cast($19 as text), cast($20 as text), cast($21 as timestamptz), cast($22 as text), cast($23 as bigint), coalesce((
+    select f.created_at
+    from "durably_runs" as f
+    where f.id = cast($24 as text)
+  ), {now}
+), {now}
+where not exists (
+  select j.run_id
+  from "durably_debounced_runs" as j
+  where j.tenant = cast($25 as text)
+  and j.job_name = ''
+  and j.key = cast($26 as text)
+)
+on conflict
+do nothing;
+
+select {columns of r: runs}, (
+  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+  from "durably_run_labels" as l
+  where l.run_id = "r"."id"
+) as labels
+from "durably_runs" as r
+where r.id = coalesce((
+    select j.run_id
+    from "durably_debounced_runs" as j
+    where j.tenant = cast($1 as text)
+    and j.job_name = ''
+    and j.key = cast($2 as text)
+  ), cast($3 as text)
+);
+
 -- archiving: findLogged
 with page as materialized (
   select r.id, r.version, r.finished_at
@@ -3067,6 +3303,63 @@ where id = any(array(
 )
 returning id;
 
+-- statistics: ends
+select {columns of statistics_place}
+from "durably_statistics_place"
+where id = 1;
+
+select r.id, r.tenant, r.job_name, r.status, r.attempt_base, to_char("r"."available_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "available_at", to_char("r"."started_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "started_at", to_char("r"."finished_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "finished_at"
+from "durably_runs" as r
+where r.finished_at is not null
+and r.finished_at is not null
+and r.finished_at <= ({now} + cast($1 as double precision) * interval '1 millisecond')
+order by r.finished_at, r.id
+limit cast($2 as bigint);
+
+-- statistics: fold
+select {columns of s: statistics}
+from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "tenantScope" text, "jobScope" text, "hour" timestamptz)
+join "durably_statistics" as s on s.tenant_scope = t."tenantScope"
+and s.job_scope = t."jobScope"
+and s.hour = t.hour;
+
+insert into "durably_statistics_place" as s (id, finished_at, run_id, token)
+values (1, cast($1 as timestamptz), cast($2 as text), cast($3 as text))
+on conflict (id)
+do update
+set finished_at = excluded.finished_at, run_id = excluded.run_id, token = excluded.token
+where s.finished_at = cast($4 as timestamptz)
+and s.run_id = cast($5 as text)
+returning id;
+
+insert into "durably_statistics" ("tenant_scope", "job_scope", "hour", "started", "completed", "failed", "timed_out", "cancelled", "durations", "waits")
+select "t"."tenantScope", "t"."jobScope", "t"."hour", "t"."started", "t"."completed", "t"."failed", "t"."timedOut", "t"."cancelled", cast(cast("t"."durations" as text) as json), cast(cast("t"."waits" as text) as json)
+from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "tenantScope" text, "jobScope" text, "hour" timestamptz, "started" bigint, "completed" bigint, "failed" bigint, "timedOut" bigint, "cancelled" bigint, "durations" text, "waits" text)
+where exists (
+  select 1
+  from "durably_statistics_place" as s
+  where s.id = 1
+  and s.token = cast($2 as text)
+)
+on conflict (tenant_scope, job_scope, hour)
+do update
+set "started" = "excluded"."started", "completed" = "excluded"."completed", "failed" = "excluded"."failed", "timed_out" = "excluded"."timed_out", "cancelled" = "excluded"."cancelled", "durations" = "excluded"."durations", "waits" = "excluded"."waits";
+
+-- statistics: hours
+-- as statistics: ends, 1
+
+select {columns of statistics}
+from "durably_statistics"
+where tenant_scope = cast($1 as text)
+and job_scope = cast($2 as text)
+and hour >= cast($3 as timestamptz)
+and hour < cast($4 as timestamptz)
+order by hour;
+
+-- statistics: forget
+delete from "durably_statistics"
+where hour < cast($1 as timestamptz);
+
 -- settings: get
 select {columns of settings}
 from "durably_settings";
@@ -3112,6 +3405,11 @@ set after = cast(cast((
 where id = cast($2 as text);
 
 -- as settings: get, 1
+
+-- cluster: getLead
+select {columns of l: leaders}, case when l.lead_until <= {now} then 1 else 0 end as is_over
+from "durably_leaders" as l
+where l.name = cast($1 as text);
 
 -- cluster: lead
 insert into "durably_leaders" as l (name, worker_id, epoch, lead_until)
