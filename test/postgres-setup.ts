@@ -18,5 +18,8 @@ function hasServer(): boolean {
   return (process.env['DATABASE_URL'] ?? '') !== ''
 }
 
-/** What survives a crash of the machine is not what these tests are about. */
-const FOR_MANY_TESTS = { fsync: 'off', full_page_writes: 'off', wal_level: 'minimal', max_wal_senders: 0 }
+/** What survives a crash of the machine is not what these tests are about, and their databases are gone before they want tidying up. */
+const FOR_MANY_TESTS = {
+  ...{ fsync: 'off', full_page_writes: 'off', wal_level: 'minimal', max_wal_senders: 0 },
+  autovacuum_naptime: '1h',
+}
