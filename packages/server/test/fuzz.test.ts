@@ -118,7 +118,9 @@ async function toRequest(fuzzed: FuzzedRequest, findIds: FindIds): Promise<Reque
   // That which a text brings along is not said by the request.
   request.headers.delete('content-type')
   const type = hasBody && body.type !== null ? { 'content-type': body.type } : {}
-  const said = body.isMalformed ? { ...headers, ...type } : { ...type, ...headers }
+  // What is wrong with a body may be its type, or that it has none.
+  const { 'content-type': _given, ...others } = headers
+  const said = body.isMalformed ? { ...others, ...type } : { ...type, ...headers }
   for (const [name, value] of Object.entries({ ...said, authorization: user })) request.headers.set(name, value)
   return request
 }
