@@ -3,10 +3,25 @@ import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { ROOT } from './root.ts'
 
-/** What takes tens of seconds: begun last, it would keep one core waiting for another at the end. */
+/** What takes tens of seconds in either lane: begun last, it would keep one core waiting for another at the end. */
 const LONGEST = [
   'packages/core/src/testing/simulation.test.ts',
   'packages/storage-kysely/test/contract.test.ts',
+  'packages/storage-kysely/test/postgres/search.test.ts',
+  'packages/storage-kysely/test/search.test.ts',
+  'packages/cluster/test/processes/kill.test.ts',
+  'packages/cluster/test/processes/cluster.test.ts',
+  'packages/cluster/test/many.test.ts',
+  'packages/cluster/test/simulation/fleet-simulation.test.ts',
+  'packages/cluster/test/simulation/simulation.test.ts',
+  'packages/core/src/queue/million.test.ts',
+  'packages/cluster/test/calendar.test.ts',
+  'packages/server/test/followers.test.ts',
+  'packages/server/test/killed.test.ts',
+  'apps/agentic-web/test/load.test.ts',
+  'packages/durably/test/processes/limits.test.ts',
+  'packages/durably/test/fan-out.test.ts',
+  'examples/schedules/test/schedules.test.ts',
   'packages/durably/test/tabs/frozen.test.ts',
   'packages/durably/test/postgres/clocks.test.ts',
   'packages/durably/test/tabs/handover.test.ts',
