@@ -95,4 +95,22 @@ describe('following a run', () => {
       .toBe('completed')
     expect(asked.slice(0, 2)).toEqual([0, 2])
   })
+
+  it('goes on with a run that is wanted again before its connection is closed', async () => {
+    let close = () => {}
+    const isClosed = new Promise<void>((resolve) => {
+      close = resolve
+    })
+    async function* failed(): Events {
+      yield* told([begin, event(2, { type: 'run:fail', error: 'no' })])
+      await isClosed
+    }
+    const parts = [failed(), told([event(3, { type: 'run:retry', byHand: true }), end])]
+    const follower = new RunFollower(() => parts.shift() ?? told([]))
+    watch(follower)
+    await expect.poll(() => follower.get().progress?.state).toBe('failed')
+    follower.goOn()
+    close()
+    await expect.poll(() => follower.get().progress?.state).toBe('completed')
+  })
 })

@@ -31,6 +31,7 @@ export class RunFollower {
   #leave = () => {}
   #adopted: Events | null = null
   #following: AbortSignal | null = null
+  #isWantedAgain = false
   #begunAt = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
@@ -55,9 +56,11 @@ export class RunFollower {
     this.#adopted = events
   }
 
-  /** A run that had ended goes on, since somebody wanted it to. */
+  /** A run that had ended goes on, since somebody wanted it to: maybe before the connection that told of its end is closed. */
   goOn(): void {
-    if (this.#following !== null || this.#listeners.size === 0 || !isOver(this.#progress)) return
+    if (this.#listeners.size === 0 || !isOver(this.#progress)) return
+    this.#isWantedAgain = this.#following !== null
+    if (this.#isWantedAgain) return
     this.#leave()
     this.#leave = this.#start()
   }
@@ -82,6 +85,9 @@ export class RunFollower {
     } finally {
       if (this.#following === signal) this.#following = null
     }
+    if (!this.#isWantedAgain || signal.aborted) return
+    this.#isWantedAgain = false
+    this.goOn()
   }
 
   /** Whether it came to its end: what was cut off can be asked for. */
