@@ -40,11 +40,12 @@ export async function migrate(context: SqlContext, executor: Executor): Promise<
     const state = await readState(context, executor)
     if (state.minReader > SCHEMA_VERSION) throw new SchemaTooNewError(state.minReader, SCHEMA_VERSION)
     const isNew = state.version === 0
-    const [next, ...others] = MIGRATIONS.filter(({ version }) => version > state.version)
+    const missing = MIGRATIONS.filter(({ version }) => version > state.version)
+    const [next] = missing
     if (next === undefined) return
     const ground = isNew ? await surveyGround(context, executor) : FIRM
     try {
-      await executor.write(statementsOf(isNew ? [next, ...others] : [next], context, ground))
+      await executor.write(statementsOf(isNew ? missing : [next], context, ground))
     } catch (error) {
       const now = await readState(context, executor)
       if (now.version < next.version) throw ground.explain(error) ?? describe(error, next)
