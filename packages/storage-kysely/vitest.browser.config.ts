@@ -16,7 +16,7 @@ export default defineProject({
   test: {
     ...PATIENCE,
     // Their statements are those of the other databases on SQLite, which the quick lane tries with all cases.
-    provide: { everyNthCase: scaled({ quick: 12, full: 1 }) },
+    provide: { everyNthCase: scaled({ quick: 24, full: 1 }) },
     name: 'storage-kysely-browser',
     include: ['test-browser/**/*.test.ts'],
     globalSetup: [MACHINE_SETUP, '../../test/chromium.ts'],

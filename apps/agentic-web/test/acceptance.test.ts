@@ -7,7 +7,7 @@ import { chromium } from 'playwright'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { chromiumOptions } from '../../../test/chromium'
 import { type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
-import { scaled } from '../../../test/scale'
+import { inLane, scaled } from '../../../test/scale'
 import { selfSigned } from '../../../test/self-signed'
 import type { Env } from '../src/config'
 import { freePort } from '../src/local/free-port'
@@ -117,7 +117,7 @@ it('14.1: whichever instance of the api is asked, the run and its events are the
 })
 
 describe('14.2: a worker that dies or is restarted', () => {
-  it.each(['SIGKILL', 'SIGTERM'] as const)(
+  it.each(inLane(['SIGKILL', 'SIGTERM'] as const, (signal) => signal === 'SIGKILL'))(
     'by %s leaves an answer that is whole, and says that it began again',
     async (signal) => {
       const ada = await browser().be('ada')
@@ -212,7 +212,7 @@ describe('14.3: who reads goes on without a gap', () => {
       await signIn(page)
       await page.goto(`${origin}/chat/${session}`)
       const shown = (n: number) => textOf(page.locator('.run').nth(n).locator('.prose'))
-      const kills = scaled({ quick: 2, full: 30 })
+      const kills = scaled({ quick: 1, full: 30 })
       for (let n = 0; n < kills; n++) {
         const victim = VICTIMS[n % VICTIMS.length] ?? 'api-1'
         const run = await ada.say(session, 'write 60 words')
@@ -285,7 +285,7 @@ it('14.4: settings, logins and conversations are in no process', async () => {
   })
 })
 
-it.each(['sign-in', 'connect'] as const)(
+it.each(inLane(['sign-in', 'connect'] as const, (purpose) => purpose === 'connect'))(
   '14.4: a visit to %s that is begun at an instance which is killed then comes to its end at the other one',
   async (purpose) => {
     const [first = '', second = ''] = processes.apiUrls

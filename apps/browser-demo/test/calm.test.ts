@@ -40,7 +40,7 @@ test('what the page says of its worker is true from the first moment of each loa
     }
   }))
 
-test('a run that was interrupted opens where it was, and says what was skipped on no other run', () =>
+itInFullLane('a run that was interrupted opens where it was, and says what was skipped on no other run', () =>
   withDemo(async ({ page, witness }) => {
     const other = await importRows(page, 1_000)
     await finishedRun(page, other)
@@ -63,7 +63,8 @@ test('a run that was interrupted opens where it was, and says what was skipped o
       return chart !== undefined && top > chart.top && bottom < chart.bottom
     })
     expect(isSeen).toBe(true)
-  }))
+  }),
+)
 
 itInFullLane('the focus stays near when what had it is gone', () =>
   withDemo(async ({ page, witness }) => {

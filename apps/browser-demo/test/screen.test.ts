@@ -69,7 +69,7 @@ itInFullLane('a cancelled import goes on when it is retried, with the steps it h
   }),
 )
 
-test('a worker killed without a farewell is back after the reload, and says what it skipped', () =>
+itInFullLane('a worker killed without a farewell is back after the reload, and says what it skipped', () =>
   withDemo(async ({ page, witness }) => {
     const { seen } = witness
     const letGo = witness.hold({ page, part: MIDDLE })
@@ -97,9 +97,10 @@ test('a worker killed without a farewell is back after the reload, and says what
     const again = recorded.filter((number) => seen.filter(({ part }) => part === number).length > 1)
     expect(again).toEqual([])
     await detailOf(page, id).getByText('completed', { exact: true }).first().waitFor()
-  }))
+  }),
+)
 
-test('a dropped file that is no list of orders makes a failed run that says so', () =>
+itInFullLane('a dropped file that is no list of orders makes a failed run that says so', () =>
   withDemo(async ({ page }) => {
     const transfer = await page.evaluateHandle(() => {
       const data = new DataTransfer()
@@ -111,7 +112,8 @@ test('a dropped file that is no list of orders makes a failed run that says so',
     expect((await finishedRun(page, id)).status).toBe('failed')
     await detailOf(page, id).getByText('has the columns "name,colour", expected "').first().waitFor()
     await items(page).filter({ hasText: 'failed' }).waitFor()
-  }))
+  }),
+)
 
 test('a chosen file is imported', () =>
   withDemo(async ({ page }) => {

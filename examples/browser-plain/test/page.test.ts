@@ -124,7 +124,7 @@ describe('the page without a bundler', () => {
     expect(complaints).toEqual([])
   })
 
-  it('shows which headers are missing, where they are', async () => {
+  itInFullLane('shows which headers are missing, where they are', async () => {
     await withoutHeaders(page)
     await page.goto(server.url)
     const message = page.getByRole('status')
@@ -133,7 +133,7 @@ describe('the page without a bundler', () => {
     expect(await page.getByRole('button', { name: 'Start a run' }).isDisabled()).toBe(true)
   })
 
-  it('fits a phone, in the dark, and is used by keyboard', async () => {
+  itInFullLane('fits a phone, in the dark, and is used by keyboard', async () => {
     await page.setViewportSize({ width: 320, height: 640 })
     await page.emulateMedia({ colorScheme: 'dark' })
     await ready(page)

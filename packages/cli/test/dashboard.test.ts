@@ -10,7 +10,7 @@ import { createDurablyClient } from '@coji/durably-server/client'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { described } from '../../server/test/described'
-import { type Ids, newFile, PLACES, type Program, tempFile, usePrograms } from './kit'
+import { type Ids, newFile, IN_LANE, type Program, tempFile, usePrograms } from './kit'
 
 const programs = usePrograms()
 
@@ -29,7 +29,7 @@ async function statusFor(url: string, host: string): Promise<number | undefined>
   return response.statusCode
 }
 
-describe.each(PLACES)('beside an application at work on $name', ({ open }) => {
+describe.each(IN_LANE)('beside an application at work on $name', ({ open }) => {
   let place: Awaited<ReturnType<typeof open>>
   let worker: Program
   let ids: Ids

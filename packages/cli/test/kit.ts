@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, inject, onTestFinished } from 'vitest'
 import { createDatabase } from '../../../test/postgres'
+import { inLane } from '../../../test/scale'
 import { main } from '../src/main'
 
 export interface Ended {
@@ -125,6 +126,9 @@ export const PLACES = [
     },
   },
 ] as const
+
+/** The commands are tried on both in either lane. */
+export const IN_LANE = inLane<(typeof PLACES)[number]>(PLACES, ({ name }) => name === 'SQLite')
 
 export function tempFile(): { readonly file: string; readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), 'durably-cli-'))

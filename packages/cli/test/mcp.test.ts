@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { groupFailures } from '../src/mcp/failures'
-import { call, type Ids, newFile, PLACES, type Program, tempFile, usePrograms } from './kit'
+import { call, type Ids, newFile, IN_LANE, type Program, tempFile, usePrograms } from './kit'
 
 const programs = usePrograms()
 
@@ -12,7 +12,7 @@ function transportTo(address: string): StdioClientTransport {
   return new StdioClientTransport({ command: process.execPath, args, stderr: 'pipe' })
 }
 
-describe.each(PLACES)('beside an application at work on $name', ({ open }) => {
+describe.each(IN_LANE)('beside an application at work on $name', ({ open }) => {
   let place: Awaited<ReturnType<typeof open>>
   let worker: Program
   let ids: Ids

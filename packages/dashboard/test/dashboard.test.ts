@@ -8,6 +8,7 @@ import { countHours } from './counted-hours'
 import { BASE } from './dashboard-site'
 import { gate } from './jobs'
 import { inLane } from '../../../test/scale'
+import { itInFullLane } from '../../../test/full-lane'
 
 test('watches a run from the list to its end, with its steps and logs', () =>
   withDashboard(async ({ page, site, open }) => {
@@ -117,7 +118,7 @@ test('retries, cancels and deletes many runs, by keyboard', () =>
     expect(await site.durably.getRuns()).toEqual([])
   }))
 
-test('gives a run the signal that it waits for, and says what is no JSON', () =>
+itInFullLane('gives a run the signal that it waits for, and says what is no JSON', () =>
   withDashboard(async ({ page, site, open }) => {
     site.durably.start()
     const { id } = await site.jobs.approve.trigger({ title: 'Q3' })
@@ -135,7 +136,8 @@ test('gives a run the signal that it waits for, and says what is no JSON', () =>
     await dialog.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('article').getByText('Completed', { exact: true }).waitFor()
     expect((await site.durably.getRun(id))?.output).toEqual({ text: 'Q3', approval: { approved: true } })
-  }))
+  }),
+)
 
 test('cancels, retries and deletes a run on its page, and asks before', () =>
   withDashboard(async ({ page, site, complaints, open }) => {
@@ -279,7 +281,7 @@ async function buttonsOf(page: Page, group: string): Promise<readonly string[]> 
   return names.map((name) => name.replace(/ \d+$/, ''))
 }
 
-test.each(inLane(Object.entries(RUN_ACTIONS), ([action]) => ['cancel', 'fork'].includes(action)))(
+test.each(inLane(Object.entries(RUN_ACTIONS), ([action]) => action === 'cancel'))(
   'offers to who may only read and %s nothing else to do',
   (action, labels) =>
     withDashboard(
@@ -310,23 +312,27 @@ test.each(inLane(Object.entries(RUN_ACTIONS), ([action]) => ['cancel', 'fork'].i
     ),
 )
 
-test.each([
+const SCHEDULE_ACTIONS = [
   ['trigger', 'Run now: nightly'],
   ['schedule', 'Pause: nightly'],
   ['audit', null],
-] as const)('offers to who may only read and %s of a schedule: %s', (action, label) =>
-  withDashboard(
-    async ({ page, site, open }) => {
-      const { schedules, jobs } = site
-      await schedules.create('nightly', { job: jobs.importOrders, payload: { file: 'a.csv' }, cron: '0 2 * * *' })
-      await open('/schedules')
-      const listed = page.getByRole('list', { name: 'Schedules' }).getByRole('listitem')
-      await listed.filter({ hasText: '0 2 * * * (UTC)' }).waitFor()
-      const offered = await listed.getByRole('button').evaluateAll((all) => all.map((each) => each.ariaLabel))
-      expect(offered).toEqual(label === null ? [] : [label])
-    },
-    { handler: { authorize: () => ({ tenant: null, allow: ['read', action] }) } },
-  ),
+] as const
+
+test.each(inLane<(typeof SCHEDULE_ACTIONS)[number]>(SCHEDULE_ACTIONS, ([action]) => action === 'schedule'))(
+  'offers to who may only read and %s of a schedule: %s',
+  (action, label) =>
+    withDashboard(
+      async ({ page, site, open }) => {
+        const { schedules, jobs } = site
+        await schedules.create('nightly', { job: jobs.importOrders, payload: { file: 'a.csv' }, cron: '0 2 * * *' })
+        await open('/schedules')
+        const listed = page.getByRole('list', { name: 'Schedules' }).getByRole('listitem')
+        await listed.filter({ hasText: '0 2 * * * (UTC)' }).waitFor()
+        const offered = await listed.getByRole('button').evaluateAll((all) => all.map((each) => each.ariaLabel))
+        expect(offered).toEqual(label === null ? [] : [label])
+      },
+      { handler: { authorize: () => ({ tenant: null, allow: ['read', action] }) } },
+    ),
 )
 
 test('offers nothing for all that a filter finds where that is not served', () =>
@@ -340,7 +346,7 @@ test('offers nothing for all that a filter finds where that is not served', () =
     { handler: { allowAnonymous: true, bulk: false } },
   ))
 
-test('says who is not let in, and lets them in later', async () => {
+itInFullLane('says who is not let in, and lets them in later', async () => {
   let isLoggedIn = false
   const handler = { authorize: () => (isLoggedIn ? { tenant: null, allow: 'all' as const } : null) }
   await withDashboard(
@@ -375,7 +381,7 @@ test('shows what it knew while the server is away, and goes on when it is back',
     complaints.length = 0
   }))
 
-test('is open in five tabs at once, of which each takes one of the six connections of the browser', () =>
+itInFullLane('is open in five tabs at once, of which each takes one of the six connections of the browser', () =>
   withDashboard(async ({ page, site, open }) => {
     site.durably.start()
     const { id } = await site.jobs.importOrders.trigger({ file: 'a.csv', gate: 'tabs' })
@@ -389,7 +395,8 @@ test('is open in five tabs at once, of which each takes one of the six connectio
     gate('tabs').open()
     for (const tab of tabs) await tab.getByRole('article').getByText('Completed', { exact: true }).waitFor()
     await rows(page).filter({ hasText: 'Completed' }).waitFor()
-  }))
+  }),
+)
 
 test('shows a list of thousands without having all of it in the page', () =>
   withDashboard(async ({ page, site, open }) => {
@@ -474,7 +481,7 @@ test('shows who is there, who leads and what they hold, as it changes', () =>
     await page.getByRole('list', { name: 'Workers that are gone' }).getByText('Left', { exact: true }).waitFor()
   }))
 
-test('shows no workers to who belongs to a tenant', () =>
+itInFullLane('shows no workers to who belongs to a tenant', () =>
   withDashboard(
     async ({ page, open }) => {
       await open('/workers')
@@ -482,7 +489,8 @@ test('shows no workers to who belongs to a tenant', () =>
       expect(await page.getByRole('link', { name: 'Workers' }).count()).toBe(0)
     },
     { handler: { authorize: () => ({ tenant: 'acme', allow: 'all' }) } },
-  ))
+  ),
+)
 
 test('leads from a run to its children and back', () =>
   withDashboard(async ({ page, site, open }) => {

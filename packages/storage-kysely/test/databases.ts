@@ -45,6 +45,9 @@ const ALL: readonly TestDatabase[] = [
 export const isFile = ({ name }: TestDatabase) =>
   name.startsWith('better-sqlite3') || (name.startsWith('libsql') && name !== 'libsql-http')
 
+/** What most people use: one for each way of talking to a database. */
+export const isUsual = ({ name }: TestDatabase) => ['better-sqlite3', 'libsql', 'postgres'].includes(name)
+
 /** Chosen by `DATABASES=a,b`; a name that does not exist is an error, so that nothing is left out by a slip. */
 export const DATABASES: readonly TestDatabase[] = chosen(process.env['DATABASES'])
 

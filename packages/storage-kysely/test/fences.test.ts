@@ -8,6 +8,7 @@ import { claim, COMPLETE, leaseOf, newCommit, newStep, RECOVER_ALL, startRun } f
 import { contractSetup } from './contract-setup'
 import { counting } from './counting'
 import { DATABASES, type TestDatabase } from './databases'
+import noticedBy from './noticed-by.json' with { type: 'json' }
 
 const NAMES = Object.keys(FENCES) as FenceName[]
 
@@ -70,8 +71,8 @@ interface Place {
   readonly fences: Fences
 }
 
-/** What noticed on the database before, to be asked first on the next one. */
-const noticed = new Map<FenceName, ContractCase>()
+/** The case that noticed before, to be asked first. With a name that is gone it takes longer, and nothing else. */
+const NOTICED: Readonly<Record<string, string>> = noticedBy
 
 /** The first case of the contract that notices; those that speak of the fence's call come first. */
 async function firstBroken({ database, fences }: Place, name: FenceName): Promise<ContractCase | null> {
@@ -79,12 +80,11 @@ async function firstBroken({ database, fences }: Place, name: FenceName): Promis
   const [call = ''] = name.split('.')
   // Also by the form that says what goes on: what archives is in the cases of archiving.
   const stem = call.replace(/e$/, '')
-  const concerns = (one: ContractCase) => Number(one.name.includes(stem)) + 2 * Number(noticed.get(name) === one)
+  const concerns = (one: ContractCase) => Number(one.name.includes(stem)) + 2 * Number(NOTICED[name] === one.name)
   for (const one of [...STORAGE_CONTRACT].sort((a, b) => concerns(b) - concerns(a))) {
     try {
       await one.run(setup)
     } catch {
-      noticed.set(name, one)
       return one
     }
   }

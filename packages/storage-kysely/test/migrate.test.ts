@@ -1,14 +1,14 @@
 import { MigrationError, NotMigratedError, SchemaTooNewError } from '@coji/durably-core/storage'
 import Database from 'better-sqlite3'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { scaled } from '../../../test/scale'
+import { inLane, scaled } from '../../../test/scale'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { FENCES } from '../src/statement/fences'
 import { createKyselyStorageWith } from '../src/kysely-storage'
 import { SCHEMA_VERSION } from '../src/migrations'
 import { claim, COMPLETE, newCommit, newRun, RECOVER_ALL, startRun } from './builders'
-import { DATABASES, startDatabases, tempFile } from './databases'
+import { DATABASES, startDatabases, tempFile, isUsual } from './databases'
 import { buildPrograms, finished, startProgram } from './programs'
 
 const NEWER = SCHEMA_VERSION + 1
@@ -175,7 +175,7 @@ describe('many at once', () => {
   startDatabases()
   beforeAll(buildPrograms)
 
-  for (const database of DATABASES) {
+  for (const database of inLane(DATABASES, isUsual)) {
     it(`${database.name}: 10 storages of one process`, async () => {
       const opened = await database.open()
       const storages = Array.from({ length: 10 }, () => createKyselyStorage({ dialect: opened.connect() }))
@@ -188,7 +188,7 @@ describe('many at once', () => {
 
   const processes = scaled({ quick: 4, full: 20 })
 
-  for (const driver of ['better-sqlite3', 'bare', 'libsql']) {
+  for (const driver of inLane(['better-sqlite3', 'bare', 'libsql'], (one) => one !== 'bare')) {
     it(`${driver}: ${processes} processes`, async () => {
       const { file, remove } = tempFile()
       const children = Array.from({ length: processes }, () => startProgram('migrate', [driver, file]))

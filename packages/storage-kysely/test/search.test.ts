@@ -19,6 +19,7 @@ import {
   MIXTURES,
   MOST_MS,
   PIECES,
+  MONTHS,
   READS,
   readMonth,
   reportIndexes,
@@ -256,7 +257,7 @@ describe(`lists and counts of ${RUNS} runs`, () => {
   it('reads a month in no time', async () => {
     const [slowest, ms] = most(times)
     const [stalling, stallMs] = most(stalls)
-    const month = await bestMs(() => readMonth(storage), 100)
+    const month = await bestMs(() => readMonth(storage), MONTHS)
     reportSuite({
       ...{ suite: `lists of ${RUNS} runs`, slowest, ms: ms.toFixed(1), 'ms of a month': month.toFixed(1) },
       ...{ 'longest stall': stalling, 'ms of it': stallMs.toFixed(1) },

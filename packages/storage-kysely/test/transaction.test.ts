@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createKyselyStorage, type KyselyStorage } from '../src'
 import { leaseOf, newCommit, newRun, newStep, startRun } from './builders'
 import { libsql } from '../src/drivers/libsql'
-import { DATABASES, isFile, type OpenDatabase, startDatabases, tempFile } from './databases'
+import { DATABASES, isFile, type OpenDatabase, startDatabases, tempFile, isUsual } from './databases'
 import { serveHrana } from './hrana-server'
+import { inLane } from '../../../test/scale'
 
 interface AppDatabase {
   accounts: { id: string; balance: number }
@@ -13,7 +14,7 @@ interface AppDatabase {
 
 startDatabases()
 
-for (const database of DATABASES) {
+for (const database of inLane(DATABASES, isUsual)) {
   describe(database.name, () => {
     let opened: OpenDatabase
     let storage: KyselyStorage<AppDatabase>

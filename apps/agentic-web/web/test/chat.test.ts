@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { itInFullLane } from '../../../../test/full-lane'
 import { scaled } from '../../../../test/scale'
 import { answer, button, type ChatSite, openSite, say, signIn, textOf } from './chat-site'
 
@@ -18,6 +19,8 @@ const EVIL = [
 const words = (count: number) => Array.from({ length: count }, (_, index) => `word-${index + 1}`).join(' ')
 
 describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s', (contract) => {
+  /** What comes back is the same by both. */
+  const itOnceInQuickLane = contract === 'runs' ? it : itInFullLane
   const start = `/?contract=${contract}`
 
   it('sends, shows what streams in, folds the calls of tools, and lists the chat', () =>
@@ -39,7 +42,7 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       )
     }))
 
-  it('goes on where it was after a reload in the middle of an answer', () =>
+  itOnceInQuickLane('goes on where it was after a reload in the middle of an answer', () =>
     site.withTabs(async ({ open }) => {
       const page = await open(start)
       await signIn(page)
@@ -50,9 +53,10 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       expect((await textOf(answer(page))).startsWith(words(20))).toBe(true)
       await expect.poll(() => textOf(answer(page))).toBe(words(150))
       await button(page, 'Stop').waitFor({ state: 'detached' })
-    }))
+    }),
+  )
 
-  it('is answered when its tab is closed in the middle, and is there whole in another one', () =>
+  itOnceInQuickLane('is answered when its tab is closed in the middle, and is there whole in another one', () =>
     site.withTabs(async ({ open }) => {
       const page = await open(start)
       await signIn(page)
@@ -68,9 +72,10 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       expect(await stateNow()).toBe('completed')
       const other = await open(pathname)
       await expect.poll(() => textOf(answer(other))).toBe(words(400))
-    }))
+    }),
+  )
 
-  it('loses and repeats nothing while the apis are started anew', () =>
+  itOnceInQuickLane('loses and repeats nothing while the apis are started anew', () =>
     site.withTabs(async ({ open, complaints }) => {
       const page = await open(start)
       await signIn(page)
@@ -84,9 +89,10 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       expect(await page.evaluate(() => Reflect.get(window, 'shrunk'))).toBe(false)
       // What was being answered when its server went away.
       expect(complaints.splice(0).filter((text) => !text.includes('status of 500'))).toEqual([])
-    }))
+    }),
+  )
 
-  it('stops, says so, and goes on with the next message', () =>
+  itOnceInQuickLane('stops, says so, and goes on with the next message', () =>
     site.withTabs(async ({ open }) => {
       const page = await open(start)
       await signIn(page)
@@ -100,7 +106,8 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       expect(await textOf(answer(page))).toBe(shown)
       await say(page, 'Hello again')
       await expect.poll(() => textOf(answer(page))).toContain('You said: Hello again.')
-    }))
+    }),
+  )
 
   it('asks before a call, takes edited arguments, and offers the file', () =>
     site.withTabs(async ({ open }) => {
@@ -128,7 +135,7 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       expect(await page.getByRole('link', { name: 'list.md' }).getAttribute('download')).toBe('list.md')
     }))
 
-  it('shows the same in two tabs, and a decision in one is heard in the other', () =>
+  itOnceInQuickLane('shows the same in two tabs, and a decision in one is heard in the other', () =>
     site.withTabs(async ({ open }) => {
       const first = await open(start)
       await signIn(first)
@@ -145,7 +152,8 @@ describe.each(['runs', 'chat'])('14.5: the page, sending by the contract of %s',
       await expect.poll(() => textOf(answer(second).last())).toContain('refused this call: we have some')
       await say(second, 'Is anybody there?')
       await expect.poll(() => textOf(answer(first).last())).toContain('You said: Is anybody there?')
-    }))
+    }),
+  )
 })
 
 /** Other tests of the quick lane speak the new one. */

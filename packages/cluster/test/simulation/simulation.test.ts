@@ -7,7 +7,7 @@ import { simulate } from './simulate'
 
 /** Each is found by one of the first few. */
 const MOST_SEEDS = 60
-const SEEDS = scaled({ quick: 60, full: 2000 })
+const SEEDS = scaled({ quick: 30, full: 2000 })
 
 describe('three processes, each call of which may fail, get lost or take its time', {
   timeout: LONG_PATIENCE_MS,

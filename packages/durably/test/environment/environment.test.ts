@@ -116,11 +116,14 @@ describe('a page that cannot store', () => {
     expectRefusal(await migrate(page), 'notIsolated')
   })
 
-  it.each(['client', 'bare dialect'] as const)('hears the same with a %s of its own', async (through) => {
-    const page = await visit({ url: urlOf(bare) })
-    expectRefusal(await migrate(page, { databasePath: DATABASE, through }), 'notIsolated')
-    expectRefusal(await migrate(page, { databasePath: DATABASE, through }), 'notIsolated')
-  })
+  it.each(inLane(['client', 'bare dialect'] as const, (through) => through === 'client'))(
+    'hears the same with a %s of its own',
+    async (through) => {
+      const page = await visit({ url: urlOf(bare) })
+      expectRefusal(await migrate(page, { databasePath: DATABASE, through }), 'notIsolated')
+      expectRefusal(await migrate(page, { databasePath: DATABASE, through }), 'notIsolated')
+    },
+  )
 
   it('hears that it needs https', async () => {
     const page = await visit({ url: urlOf(isolated, 'insecure.test') })
@@ -137,7 +140,7 @@ describe('a page that cannot store', () => {
     expect(message).not.toMatch(/Cross-Origin/)
   })
 
-  it('hears in time that the worker of its database cannot be reached', async () => {
+  itInFullLane('hears in time that the worker of its database cannot be reached', async () => {
     const page = await visit({ url: urlOf(isolated), before: aborted(WORKER) })
     expectRefusal(await migrate(page), 'noWorker')
     expectRefusal(await migrate(page), 'noWorker')

@@ -62,8 +62,9 @@ describe('what is given as transaction', () => {
       const job = defineNothing(durably)
       const explained = { message: expect.stringContaining('idle_in_transaction_session_timeout') }
       const open = durably.transaction(async (transaction) => {
-        await sql`set local idle_in_transaction_session_timeout = 20`.execute(transaction)
-        const { rows } = await sql<{ readonly pid: number }>`select pg_backend_pid() as pid`.execute(transaction)
+        // Both at once: from now on nothing may be sent for a while.
+        const { rows } = await sql<{ readonly pid: number }>`select pg_backend_pid() as pid,
+          set_config('idle_in_transaction_session_timeout', '20', true)`.execute(transaction)
         const isThere = 'select 1 from pg_stat_activity where pid = $1'
         await expect.poll(() => place.query(isThere, [rows[0]?.pid])).toEqual([])
         await expect(job.trigger({}, { transaction })).rejects.toMatchObject({

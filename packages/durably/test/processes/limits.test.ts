@@ -16,7 +16,7 @@ import { type Program, usePrograms } from './programs'
 import { type Sighting, readSightings } from './witness'
 
 const WORKERS = 8
-const RUNS = scaled({ quick: 120, full: 4000 })
+const RUNS = scaled({ quick: 80, full: 4000 })
 const LEAST_KILLS = scaled({ quick: 3, full: 100 })
 const KILL_EVERY_MS = 200
 /** And not before so many more runs are done: on a slow machine a worker lives for less than it takes to start. */

@@ -84,7 +84,7 @@ describe('a leader', () => {
 })
 
 describe('a follower', () => {
-  it('that is frozen lets others go first, and takes part again when it thaws', async () => {
+  itInFullLane('that is frozen lets others go first, and takes part again when it thaws', async () => {
     const settings = { file: 'queue.sqlite3' }
     const one = await browser.openLeader(settings)
     const two = await browser.open(settings)

@@ -98,7 +98,7 @@ describe('two versions of an application', () => {
     expect(await inTab(two, (tab) => tab.isLeader())).toBe(true)
   })
 
-  it('leave a run to wait that only the older one knows, and say so', async () => {
+  itInFullLane('leave a run to wait that only the older one knows, and say so', async () => {
     const file = 'dropped.sqlite3'
     const old = await browser.openLeader({ file, version: '1', heartbeatMs: 200, knows: 'novel' })
     const newer = await browser.open({ file, version: '2', heartbeatMs: 200 })

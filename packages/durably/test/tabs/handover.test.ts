@@ -60,7 +60,7 @@ describe('a tab that hands over to one that knows another job', () => {
     await untilInTab(page, ({ beats }) => beats.heard > 3)
   }
 
-  it('goes on with what it has in hand, and nobody waits for that', async () => {
+  itInFullLane('goes on with what it has in hand, and nobody waits for that', async () => {
     const { one, two, id } = await openHandedOver('in-hand.sqlite3')
     expect(await inTab(one, ({ durably }) => durably.health())).toMatchObject({ worker: 'stopping', active: [id] })
     // To and fro, each for what only it knows, with the long step in hand all the while.

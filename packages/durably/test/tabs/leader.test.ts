@@ -151,7 +151,7 @@ describe('what the plugin needs', () => {
 })
 
 describe('two tabs without a leader', () => {
-  it('are safe: every run completes, every step is recorded once', async () => {
+  itInFullLane('are safe: every run completes, every step is recorded once', async () => {
     const runs = scaled({ quick: 10, full: 40 })
     const settings = { file: 'apart.sqlite3', plugin: false }
     const one = await browser.open(settings)

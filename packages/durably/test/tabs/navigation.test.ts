@@ -7,7 +7,7 @@ import { openBrowser, type Browser } from './tabs'
 import { itInFullLane } from '../../../../test/full-lane'
 
 /** More than any number of crashes that a run may have. */
-const NAVIGATIONS = scaled({ quick: 5, full: 30 })
+const NAVIGATIONS = scaled({ quick: 3, full: 30 })
 
 let browser: Browser
 
@@ -120,7 +120,7 @@ describe('a page that somebody navigates away from', () => {
     expect(await lookAt(two, id)).toEqual({ ...UNHARMED, crashCount: 1 })
   })
 
-  it('counts as a crash when it crashes', async () => {
+  itInFullLane('counts as a crash when it crashes', async () => {
     const settings = { file: 'crash.sqlite3' }
     const one = await browser.openLeader(settings)
     const id = await startLong(one)

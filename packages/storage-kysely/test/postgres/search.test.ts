@@ -11,14 +11,16 @@ import {
   MIXTURES,
   MOST_MS,
   PIECES,
+  MONTHS,
   READS,
   readMonth,
   reportIndexes,
+  TRIES,
 } from '../searches'
 import type { KyselyStorage } from '../../src'
 import { type ExplainBench, explainBench, type Explained } from './explain'
 
-const RUNS = scaled({ quick: 50_000, full: 1_000_000 })
+const RUNS = scaled({ quick: 15_000, full: 1_000_000 })
 
 /** Of 8 kB: what a page of fifty runs, a stretch, or counts up to 10,000, may look at. A walk through everything takes many times that. */
 const MOST_BUFFERS = { list: 5000, stretch: 20_000, count: 40_000 } as const
@@ -71,7 +73,7 @@ describe(`lists and counts of ${RUNS} runs on Postgres`, () => {
   /** Of the statements that it sends the longest. Again when that was slow: the others had something else to do on this machine. */
   async function longest(name: string, act: (storage: KyselyStorage) => Promise<unknown>): Promise<Explained> {
     let best = await longestOnce(act)
-    for (let n = 1; n < 8 && best.ms > MOST_MS.statement / 2; n++) {
+    for (let n = 1; n < TRIES && best.ms > MOST_MS.statement / 2; n++) {
       const again = await longestOnce(act)
       if (again.ms < best.ms) best = again
     }
@@ -114,7 +116,7 @@ describe(`lists and counts of ${RUNS} runs on Postgres`, () => {
 
   it('takes no longer than people notice', async () => {
     const [slowest = '', ms = 0] = Object.entries(times).sort(([, a], [, b]) => b - a)[0] ?? []
-    const month = await bestMs(() => readMonth(bench.storage), 100)
+    const month = await bestMs(() => readMonth(bench.storage), MONTHS)
     const suite = `lists of ${RUNS} runs on Postgres`
     reportSuite({ suite, slowest, ms: ms.toFixed(1), 'ms of a month': month.toFixed(1) })
     if (SCALE === 'full') expect(ms, slowest).toBeLessThan(MOST_MS.statement)
