@@ -5,6 +5,7 @@ import { listJobs } from './jobs'
 import { followLink, showLink } from './link'
 import { countRuns, listAudit, listEvents, listLogs, listRuns, readHistory } from './list'
 import { describeApi } from './openapi'
+import type { Settings } from './options'
 import { HttpProblem } from './problem'
 import { route, runRoute, type Route } from './route'
 import { CLUSTER_ROUTES } from './routes-cluster'
@@ -313,13 +314,22 @@ const confirm = route({
   answer: followLink,
 })
 
+/** What it takes to describe everything once is as much as a hundred answers. */
+const documents = new WeakMap<Settings, ReturnType<typeof describeApi>>()
+
+function documentOf(settings: Settings): ReturnType<typeof describeApi> {
+  const document = documents.get(settings) ?? describeApi(ROUTES, settings)
+  documents.set(settings, document)
+  return document
+}
+
 const openApi = route({
   method: 'GET',
   path: '/openapi.json',
   action: 'read',
   summary: 'Describes this interface (OpenAPI 3.1).',
   output: wire.openApiSchema,
-  answer: async ({ server }) => describeApi(ROUTES, server.settings),
+  answer: async ({ server }) => documentOf(server.settings),
 })
 
 /** Everything that is served, and nothing else. */
