@@ -105,7 +105,12 @@ const COMMANDS = {
 /** One after another: two that ask for the server at the same time get the same one. */
 let turn = Promise.resolve()
 
+/**
+ * Each answer ends its connection: one that is kept is closed after some seconds, which a process does not hear of while its event
+ * loop does not turn, and then asks in vain.
+ */
 const door = createHttpServer((request, response) => {
+  response.shouldKeepAlive = false
   turn = turn
     .then(() => COMMANDS[request.url.slice(1)]())
     .catch((error) => ({ error: error.message }))

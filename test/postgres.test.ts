@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createDatabase, type OwnPostgres, postgresUrl, startOwnPostgres } from './postgres'
+import { spawnKeeper } from './postgres-keeper.ts'
 
 async function query(url: string, text: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: url })
@@ -53,6 +54,13 @@ describe('the Postgres of the tests', () => {
       })
     },
   )
+
+  it('is asked for on a connection of its own each time, which nobody has to have seen closed', async () => {
+    const keeper = await spawnKeeper({})
+    const { headers } = await fetch(`${keeper.url}/log`)
+    expect(headers.get('connection')).toBe('close')
+    await keeper.end()
+  })
 
   it('does not outlive tests that were killed', async () => {
     const program = fileURLToPath(new URL('./postgres-keeper.mjs', import.meta.url))

@@ -50,6 +50,7 @@ export async function deliverWaiting(
     delivered += kept
     const isLost = plans.length > 0 && kept === 0
     if (isLost || messages.length < AT_ONCE) return { delivered, nextInMs: isLost ? 0 : nextInMs, isLost }
+    await durably.drafts.breathe()
   }
 }
 

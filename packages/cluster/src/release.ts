@@ -36,6 +36,7 @@ export async function releaseGathered(
     )
     for (const [index, plan] of plans.entries()) announce(durably, plan, answers[index] as DeliveryAnswer)
     if (answers.every((answer) => !answer.kept)) return { nextInMs: 0, isLost: true }
+    await durably.drafts.breathe()
   }
 }
 

@@ -63,6 +63,7 @@ async function fireAll({ durably, cluster }: TickParams, lead: Lead, plans: read
     made.created += answers.reduce((sum, { created }) => sum + created.length, 0)
     made.kept += answers.filter(({ kept }) => kept).length
     made.busy.push(...firings.filter((_firing, index) => answers[index]?.isBusy).map(({ scheduleId }) => scheduleId))
+    await durably.drafts.breathe()
   }
   return made
 }

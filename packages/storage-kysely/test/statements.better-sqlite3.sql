@@ -2039,6 +2039,9 @@ where parent.id in (
     or r.tenant = ?
   )
   and r.status in ('pending', 'assigned', 'orphaned')
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
   union all
   select a.value
   from "durably_runs" as r
@@ -2048,6 +2051,9 @@ where parent.id in (
     or r.tenant = ?
   )
   and r.status in ('pending', 'assigned', 'orphaned')
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
 )
 and parent.finished_at is null
 returning id;
@@ -3784,10 +3790,10 @@ where r.id in (
   select value
   from json_each(?)
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
   select value
   from json_each(?)
-)
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s
@@ -3801,10 +3807,10 @@ where r.id in (
   select value
   from json_each(?)
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
   select value
   from json_each(?)
-)
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s
@@ -3829,16 +3835,19 @@ where parent.id in (
     select value
     from json_each(?)
   )
-  and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
     select value
     from json_each(?)
-  )
+  ) then 1 end = 1
   and (
     select s.fire_token
     from "durably_schedules" as s
     where s.id = r.schedule_id
   ) = ?
   and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
   union all
   select a.value
   from "durably_runs" as r
@@ -3847,16 +3856,19 @@ where parent.id in (
     select value
     from json_each(?)
   )
-  and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
     select value
     from json_each(?)
-  )
+  ) then 1 end = 1
   and (
     select s.fire_token
     from "durably_schedules" as s
     where s.id = r.schedule_id
   ) = ?
   and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
 )
 and parent.finished_at is null
 returning id;
@@ -3868,10 +3880,10 @@ where r.id in (
   select value
   from json_each(?)
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
   select value
   from json_each(?)
-)
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s
@@ -3885,10 +3897,10 @@ where r.id in (
   select value
   from json_each(?)
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
   select value
   from json_each(?)
-)
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s

@@ -1614,6 +1614,9 @@ where parent.id in (
     or r.tenant = cast($3 as text)
   )
   and r.status in ('pending', 'assigned', 'orphaned')
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
   union all
   select a.value
   from "durably_runs" as r
@@ -1623,6 +1626,9 @@ where parent.id in (
     or r.tenant = cast($6 as text)
   )
   and r.status in ('pending', 'assigned', 'orphaned')
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
 )
 and parent.finished_at is null
 returning id;
@@ -3550,17 +3556,16 @@ where r.id = any(array(
     from json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
   )
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
-    select value
-    from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
-  )
-)
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s
   where s.id = r.schedule_id
 ) = cast($6 as text)
-and r.status = 'running';
+and case when r.status = 'running' then 1 end = 1;
 
 update "durably_runs" as r
 set version = r.version + 1, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($1 as bigint), cancel_requested_at = coalesce(r.cancel_requested_at, {now})
@@ -3569,17 +3574,16 @@ where r.id = any(array(
     from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
   )
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
-    select value
-    from json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
-  )
-)
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s
   where s.id = r.schedule_id
 ) = cast($4 as text)
-and r.status = 'running'
+and case when r.status = 'running' then 1 end = 1
 returning {columns of runs}, (
   select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
   from "durably_run_labels" as l
@@ -3599,17 +3603,19 @@ where parent.id in (
       from json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
     )
   )
-  and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
-      select value
-      from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
-    )
-  )
+  and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+    select value
+    from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
+  ) then 1 end = 1
   and (
     select s.fire_token
     from "durably_schedules" as s
     where s.id = r.schedule_id
   ) = cast($3 as text)
-  and r.status in ('pending', 'assigned', 'orphaned')
+  and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
   union all
   select a.value
   from "durably_runs" as r
@@ -3619,17 +3625,19 @@ where parent.id in (
       from json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
     )
   )
-  and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
-      select value
-      from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
-    )
-  )
+  and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+    select value
+    from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+  ) then 1 end = 1
   and (
     select s.fire_token
     from "durably_schedules" as s
     where s.id = r.schedule_id
   ) = cast($6 as text)
-  and r.status in ('pending', 'assigned', 'orphaned')
+  and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
+  and (r.parent_run_id is not null
+    or r.also_awaited_by is not null
+  )
 )
 and parent.finished_at is null
 returning id;
@@ -3642,17 +3650,16 @@ where r.id = any(array(
     from json_array_elements_text(cast(cast(cast($4 as text) as text) as json))
   )
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
-    select value
-    from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
-  )
-)
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_array_elements_text(cast(cast(cast($5 as text) as text) as json))
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s
   where s.id = r.schedule_id
 ) = cast($6 as text)
-and r.status in ('pending', 'assigned', 'orphaned');
+and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1;
 
 update "durably_runs" as r
 set version = r.version + 1, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($1 as bigint), cancel_requested_at = coalesce(r.cancel_requested_at, {now}), status = 'cancelled', finished_at = {now}, waiting_for = null, concurrency_slot = null, owner_id = null, lease_until = null, output = null
@@ -3661,17 +3668,16 @@ where r.id = any(array(
     from json_array_elements_text(cast(cast(cast($2 as text) as text) as json))
   )
 )
-and (r.id || ' ' || coalesce(r.schedule_id, '')) = any(array(
-    select value
-    from json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
-  )
-)
+and case when (r.id || ' ' || coalesce(r.schedule_id, '')) in (
+  select value
+  from json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
+) then 1 end = 1
 and (
   select s.fire_token
   from "durably_schedules" as s
   where s.id = r.schedule_id
 ) = cast($4 as text)
-and r.status in ('pending', 'assigned', 'orphaned')
+and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
 returning {columns of runs}, (
   select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
   from "durably_run_labels" as l

@@ -1,12 +1,13 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
 import type { DebouncedRun, RunRecord } from '@coji/durably-core/storage'
+import { watchLists } from './batch-witness'
 import type { Witness } from './witness'
 
 /** Looks at the runs before and after each trigger: in memory a write is over when its call returns. */
 export function watchDebounce(storage: MemoryStorage, witness: Witness, now: () => number): MemoryStorage['debounce'] {
   const { debounce } = storage
   return {
-    ...debounce,
+    join: watchLists(storage, witness, now),
     async enqueue(debounced, transaction) {
       const { jobName } = debounced.run
       const look = () => storage.getRuns({ jobNames: [jobName] })
@@ -49,7 +50,8 @@ function* mistakesIn({ run, key, waitMs, maxWaitMs }: DebouncedRun, { before, af
   if (dueAt !== Math.min(nowMs + waitMs, latest)) yield `the run of ${key} is due at ${open.availableAt}`
 }
 
-function isOpen({ status, startedAt }: RunRecord): boolean {
+/** More may come to it. */
+export function isOpen({ status, startedAt }: RunRecord): boolean {
   return status === 'pending' && startedAt === null
 }
 

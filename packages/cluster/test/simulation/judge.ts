@@ -1,5 +1,6 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
 import type { MessageRecord, ScheduleRecord } from '@coji/durably-core/storage'
+import { judgeLists } from './batch-witness'
 import type { Witness } from './witness'
 
 /** `alone` has its runs end when the next one comes. */
@@ -10,6 +11,8 @@ export interface Sent {
   readonly keyed: Set<number>
   /** Only those whose sender heard that they were kept. */
   readonly unkeyed: Set<number>
+  /** The entries of lists, of whose senders the same is true. */
+  readonly listed: Set<string>
 }
 
 export interface Evidence {
@@ -17,7 +20,12 @@ export interface Evidence {
   readonly witness: Witness
   readonly sent: Sent
   /** Payloads of the runs that were triggered, as they began. */
-  readonly begun: readonly string[]
+  readonly begun: Begun
+}
+
+export interface Begun {
+  readonly save: readonly string[]
+  readonly list: readonly string[]
 }
 
 /** What has come of it all, when all faults are over and nothing is left to do. */
@@ -26,8 +34,9 @@ export async function judge({ storage, witness, sent, begun }: Evidence): Promis
   for (const schedule of await storage.cluster.schedules.list({})) wrong.push(...judgeSchedule(schedule, witness))
   const messages = await storage.cluster.inbox.list({})
   wrong.push(...judgeArrival(messages, sent), ...judgeDelivery(messages, witness))
+  wrong.push(...judgeLists(witness.lists, sent.listed, begun.list))
   for (const [key, payload] of witness.lastArrived) {
-    const last = begun.filter((text) => (JSON.parse(text) as { readonly key: string }).key === key).at(-1)
+    const last = begun.save.filter((text) => (JSON.parse(text) as { readonly key: string }).key === key).at(-1)
     if (last !== payload) wrong.push(`the last run of ${key} had ${last} instead of ${payload}`)
   }
   return [...new Set(wrong)]

@@ -1,5 +1,5 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
-import type { DebouncedRun, DeliveryAnswer, Lead, NewRun } from '@coji/durably-core/storage'
+import type { BatchedRun, DebouncedRun, DeliveryAnswer, EnqueueAnswer, Lead, NewRun } from '@coji/durably-core/storage'
 
 export type Mutant = (storage: MemoryStorage) => MemoryStorage
 
@@ -7,7 +7,7 @@ type Cluster = MemoryStorage['cluster']
 type Schedules = Cluster['schedules']
 type Inbox = Cluster['inbox']
 
-/** A storage of schedules, messages and debounced triggers that does not ask for one thing, by the name of what it leaves out. */
+/** A storage of schedules, messages and triggers that does not ask for one thing, by the name of what it leaves out. */
 export const MUTANTS: Readonly<Record<string, Mutant>> = {
   'the lead of another is over': (storage) => {
     const { cluster } = storage
@@ -117,6 +117,39 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
     }),
   'the longest wait is over': (storage) =>
     withDebounce(storage, (debounced) => storage.debounce.enqueue({ ...debounced, maxWaitMs: null })),
+  'a list of the key waits': (storage) =>
+    withLists(storage, async ({ run }) => {
+      const [answer] = await storage.enqueue([run])
+      return answer as NonNullable<typeof answer>
+    }),
+  'the list of the key has not begun': (storage) => {
+    const newestOf = new Map<string, string>()
+    return withLists(storage, async (batched) => {
+      const newestRun = await storage.getRun(newestOf.get(batched.key) ?? '')
+      if (newestRun !== null && newestRun.startedAt !== null) return { run: newestRun, created: false }
+      const answer = await storage.debounce.join(batched)
+      newestOf.set(batched.key, answer.run.id)
+      return answer
+    })
+  },
+  'a list has room for so many entries': (storage) =>
+    withLists(storage, (batched) => storage.debounce.join({ ...batched, max: batched.max + 1 })),
+  'a list has room for so many bytes': (storage) =>
+    withLists(storage, (batched) => storage.debounce.join({ ...batched, maxBytes: Number.MAX_SAFE_INTEGER })),
+  'a list that is sent again has its run': (storage) => sentAnew(storage, ({ created }) => created),
+  'a list that is sent again has come to a run': (storage) => sentAnew(storage, ({ created }) => !created),
+}
+
+/** As if it were another one, if its answer was such. */
+function sentAnew(storage: MemoryStorage, isForgotten: (answer: EnqueueAnswer) => boolean): MemoryStorage {
+  const forgotten = new Set<string>()
+  return withLists(storage, async (batched) => {
+    const { run } = batched
+    const id = forgotten.has(run.id) ? `${run.id}-2` : run.id
+    const answer = await storage.debounce.join({ ...batched, run: { ...run, id } })
+    if (isForgotten(answer)) forgotten.add(run.id)
+    return answer
+  })
 }
 
 function withCluster(storage: MemoryStorage, over: Partial<Cluster>): MemoryStorage {
@@ -138,6 +171,13 @@ function withDebounce(
   enqueue: (debounced: DebouncedRun) => ReturnType<MemoryStorage['debounce']['enqueue']>,
 ): MemoryStorage {
   return { ...storage, debounce: { ...storage.debounce, enqueue: (debounced) => enqueue(debounced) } }
+}
+
+function withLists(
+  storage: MemoryStorage,
+  join: (batched: BatchedRun) => ReturnType<MemoryStorage['debounce']['join']>,
+): MemoryStorage {
+  return { ...storage, debounce: { ...storage.debounce, join: (batched) => join(batched) } }
 }
 
 async function newest({ cluster }: MemoryStorage, lead: Lead): Promise<Lead> {

@@ -3,6 +3,7 @@ import { createMemoryStorage, type MemoryStorage } from '@coji/durably-core/memo
 import { createFakeClock, type FakeClock } from '@coji/durably-core/testing'
 import { createInbox, createScheduler, type Inbox, type Scheduler } from '../../src/index'
 import { schemaOf, START } from '../stage'
+import { WITHIN_MS } from './batch-witness'
 import { judge, SCHEDULES, type Sent } from './judge'
 import type { Mutant } from './mutants'
 import { pick, type Random, randomFrom } from './random'
@@ -42,6 +43,7 @@ function start({ clock, random, storage }: World, faults: number): Process {
     last: defineJob({ name: 'last', input, on: 'x', debounce: 20_000 }, async () => {}),
     all: defineJob({ name: 'all', input, on: 'x', batch: { max: 4, within: 30_000 } }, async () => {}),
     save: defineJob({ name: 'save', input }, async () => {}),
+    list: defineJob({ name: 'list', input }, async () => {}),
   })
   const schedules = createScheduler(durably)
   for (const [name, every] of Object.entries(SCHEDULES)) {
@@ -53,10 +55,11 @@ function start({ clock, random, storage }: World, faults: number): Process {
 
 /** Begins what was triggered, and nothing else; answers the payloads in the order in which it began them. */
 function startWorker({ storage, clock, random }: World) {
-  const begun: string[] = []
+  const begun = { save: [] as string[], list: [] as string[] }
   const durably = createDurably({ storage, logger: null, environment: { clock, random } })
   durably.register({
-    save: defineJob({ name: 'save', input }, (_ctx, payload) => void begun.push(JSON.stringify(payload))),
+    save: defineJob({ name: 'save', input }, (_ctx, payload) => void begun.save.push(JSON.stringify(payload))),
+    list: defineJob({ name: 'list', input }, (_ctx, payload) => void begun.list.push(JSON.stringify(payload))),
   })
   return { begun, work: () => durably.runUntilIdle() }
 }
@@ -70,7 +73,7 @@ export async function simulate(seed: number, mutant: Mutant = (storage) => stora
   const world: World = { clock, random, storage }
   const processes = [start(world, FAULTS), start(world, FAULTS), start(world, FAULTS)]
   const worker = startWorker(world)
-  const sent: Sent = { keyed: new Set(), unkeyed: new Set() }
+  const sent: Sent = { keyed: new Set(), unkeyed: new Set(), listed: new Set() }
   for (let step = 0; step < STEPS; step++) {
     const place = Math.floor(random() * processes.length)
     const one = processes[place] as Process
@@ -78,8 +81,10 @@ export async function simulate(seed: number, mutant: Mutant = (storage) => stora
     if (deed < 0.25) one.schedules.tick().catch(drop)
     else if (deed < 0.5) one.inbox.drain().catch(drop)
     else if (deed < 0.65) send(one, { step, random, sent })
-    else if (deed < 0.75) trigger(one.durably, step, random).catch(drop)
-    else if (deed < 0.8) await worker.work()
+    else if (deed < 0.75) {
+      trigger(one.durably, step, random).catch(drop)
+      list(one.durably, { step, random, sent })
+    } else if (deed < 0.8) await worker.work()
     else if (deed < 0.83) one.schedules.backfill('often', lastMinute(clock)).catch(drop)
     else if (deed < 0.85) one.inbox.replay(lastMinute(clock, 'before')).catch(drop)
     else if (deed < 0.87) await storage.cluster.schedules.change({ ...OFTEN, isAnew: false })
@@ -130,6 +135,19 @@ function publish(durably: Durably, key: number): Promise<unknown> {
 function trigger(durably: Durably, step: number, random: Random): Promise<unknown> {
   const key = pick(random, ['a', 'b'])
   return durably.trigger('save', { key, step }, { debounce: { ...DEBOUNCE, key } })
+}
+
+/** Some entries are long. */
+function list(durably: Durably, { step, random, sent }: Sending): void {
+  const key = pick(random, ['a', 'b'])
+  const length = pick(random, [1, 1, 2, 3, 4])
+  const entries = Array.from({ length }, (_, n) => `${step}-${n}`.padEnd(pick(random, [0, 0, 30])))
+  const batch = { max: 4, within: WITHIN_MS, key }
+  const triggering = durably.trigger('list', entries, { batch })
+  const heard = () => {
+    for (const entry of entries) sent.listed.add(entry)
+  }
+  triggering.then(heard).catch(drop)
 }
 
 function lastMinute(clock: FakeClock): { from: Date; to: Date }

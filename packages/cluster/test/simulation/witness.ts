@@ -1,5 +1,6 @@
 import type { MemoryStorage } from '@coji/durably-core/memory'
 import type { Firing, NewRun, RunRecord, ScheduleRecord } from '@coji/durably-core/storage'
+import { type ArrivedLists, noLists } from './batch-witness'
 import { watchDebounce } from './debounce-witness'
 import { LeadWitness } from './lead-witness'
 
@@ -16,6 +17,7 @@ export interface Witness {
   readonly gathered: Map<string, number>
   /** The payload of the last trigger of each key that arrived. */
   readonly lastArrived: Map<string, string>
+  readonly lists: ArrivedLists
 }
 
 interface Watched {
@@ -50,7 +52,7 @@ class Instants {
 export function watched(storage: MemoryStorage, now: () => number): Watched {
   const witness: Witness = {
     ...{ wrong: [], fired: new Map(), backfilled: new Map(), payloads: new Map() },
-    ...{ gathered: new Map(), lastArrived: new Map() },
+    ...{ gathered: new Map(), lastArrived: new Map(), lists: noLists() },
   }
   const leads = new LeadWitness(witness.wrong, now)
   const instants = new Instants(storage, witness.wrong)

@@ -15,6 +15,8 @@ export type DraftOptions = Omit<TriggerOptions, 'transaction' | 'debounce' | 'ba
 /** For packages that create runs in writes of their own: what `trigger()` does before and after its write. */
 export interface RunDrafts {
   readonly environment: Environment
+  /** To be awaited between two pieces of work, so that the rest of the process gets its turn. */
+  breathe(): Promise<void> | undefined
   /** Checked and encoded; nothing is stored. A name has to be one of this instance's jobs, a schema has to answer at once. */
   draft(job: string | { readonly name: string }, payload: unknown, options?: DraftOptions): RunDraft
   /** As `draft`, of a payload that was encoded before; it is not checked again, nor need the job be known. */
@@ -35,6 +37,7 @@ export function createRunDrafts(engine: Engine, onCreated: () => void): RunDraft
   const { environment, events } = engine
   return {
     environment,
+    breathe: engine.breathe,
     draft(given, payload, options = {}) {
       const isKnown = typeof given !== 'string' || engine.jobs.has(given) || engine.declared.has(given)
       const job = isKnown ? jobOf(engine, given) : null

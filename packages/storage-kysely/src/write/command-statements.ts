@@ -30,9 +30,12 @@ export function cancelStatements<TName extends ParameterName>(
   return {
     requestCancel: change(context, isRunning, () => flagged(context)),
     cancel: change(context, isWaiting, () => sql`${flagged(context)}, ${ended(context, 'cancelled')}, output = null`),
-    wakeParentsOfCancelled: wakeParentsStatement<TName>(context, isWaiting),
+    wakeParentsOfCancelled: wakeParentsStatement<TName>(context, (p) => and(isWaiting(p), IS_AWAITED)),
   }
 }
+
+/** Said by the row itself, before anything is looked up elsewhere; of both together no index knows. */
+const IS_AWAITED = sql`(r.parent_run_id is not null or r.also_awaited_by is not null)`
 
 export function commandStatements(context: SqlContext) {
   const { tables, dialect, fences } = context

@@ -20,6 +20,8 @@ interface PlanNode {
 export interface Explained {
   /** What touches tables and was executed, in the order of the plan. */
   readonly accesses: readonly string[]
+  /** Each index that leads to rows, also one of which only a bitmap is made. */
+  readonly indexes: ReadonlySet<string>
   readonly buffers: number
   readonly ms: number
   /** Of the dearest statement, as the planner believes. */
@@ -68,6 +70,7 @@ export async function explainBench(): Promise<ExplainBench> {
         for (const statement of statements) plans.push(await explainOne(client, statement))
         return {
           accesses: plans.flatMap(({ accesses }) => accesses),
+          indexes: new Set(plans.flatMap(({ indexes }) => [...indexes])),
           buffers: plans.reduce((sum, { buffers }) => sum + buffers, 0),
           ms: plans.reduce((sum, { ms }) => sum + ms, 0),
           cost: Math.max(...plans.map(({ cost }) => cost)),
@@ -99,11 +102,16 @@ async function explainOne(client: pg.Client, { sql, parameters }: CompiledQuery)
   if (plan === undefined) throw new Error('Postgres gave no plan.')
   const { Plan: root, 'Execution Time': ms } = plan
   const buffers = root['Shared Hit Blocks'] + root['Shared Read Blocks']
-  return { accesses: accessesOf(root), buffers, ms, cost: root['Total Cost'] }
+  return { accesses: accessesOf(root), indexes: new Set(indexesOf(root)), buffers, ms, cost: root['Total Cost'] }
 }
 
 function accessesOf(node: PlanNode): string[] {
   const { 'Node Type': type, 'Index Name': index, 'Relation Name': table, Plans: inner = [] } = node
   const own = table === undefined || node['Actual Loops'] === 0 ? [] : [[type, index ?? table].join(' ')]
   return [...own, ...inner.flatMap(accessesOf)]
+}
+
+function indexesOf({ 'Actual Loops': loops, 'Index Name': index, Plans: inner = [] }: PlanNode): string[] {
+  const own = index === undefined || loops === 0 ? [] : [index]
+  return [...own, ...inner.flatMap(indexesOf)]
 }

@@ -283,6 +283,38 @@ describe('what a claim costs', () => {
   })
 })
 
+const OF_SCHEDULES = 10
+
+/** One run of each of some schedules. */
+const ofSchedules = insert({
+  prefix: 'S',
+  count: OF_SCHEDULES,
+  columns: { status: `'pending'`, schedule_id: `'S' || i`, available_at: 'now()' },
+})
+
+function makeWay(storage: KyselyStorage) {
+  const firings = Array.from({ length: OF_SCHEDULES }, (_, n) => ({
+    ...firingOf(`S${n + 1}`),
+    ends: [`S${String(n + 1).padStart(24, '0')}`],
+  }))
+  return storage.cluster.schedules.fire(LEAD, firings, ENDING)
+}
+
+describe('runs that make way', () => {
+  it.each(['no statistics', 'statistics of before'])(
+    'are looked up by their ids alone beside many others, with %s',
+    async (which) => {
+      const bench = await explainBench()
+      for (const statement of [schedules, ofSchedules, LEADER]) await bench.execute(statement)
+      if (which !== 'no statistics') await bench.execute('analyze')
+      for (const statement of [due, waiting, running]) await bench.execute(statement)
+      const { indexes } = await bench.explain(makeWay)
+      await bench.close()
+      expect([...indexes].filter((name) => name.startsWith('durably_runs_'))).toEqual(['durably_runs_pkey'])
+    },
+  )
+})
+
 function stepOf(run: RunRecord, name: string) {
   return newStep({ id: `${run.id}-${name}`, name })
 }
@@ -310,6 +342,10 @@ const audit = `insert into durably_audit (id, at, tenant, actor, action, target_
 const OF_FEW_RUNS = 250
 
 const LEAD = { name: 'schedules', workerId: 'w', epoch: 1 } as const
+
+const LEADER = `insert into durably_leaders (name, worker_id, epoch, lead_until)
+  values ('schedules', 'w', 1, now() + interval '1 day')`
+
 const ENDING = { cancelled: [EVENT], requested: [EVENT] } as const
 const ASSIGNMENT = { runId: `P${'1'.padStart(24, '0')}`, version: 1, workerId: 'worker', events: [EVENT] } as const
 const ASSIGNED = { workerId: 'worker', runs: [ASSIGNMENT], events: [EVENT] } as const
