@@ -69,6 +69,12 @@ describe('a schedule', () => {
     expect(await schedules.tick()).toEqual({ fired: 4 })
   })
 
+  it('fires no more after the last instant that is kept', async () => {
+    const own = stage()
+    const timing = { every: DAY, start: '9999-12-31T12:00:00Z' }
+    expect(await own.schedules.preview(timing, 3)).toEqual([new Date(timing.start)])
+  })
+
   it('fires no more after its end', async () => {
     const own = stage()
     await own.schedules.create('trial', { ...REPORT, every: HOUR, end: at(2 * HOUR) })
@@ -557,12 +563,14 @@ describe('what makes no sense', () => {
     ['an end in the past', { every: 1000, end: at(-1) }, 'its time is over'],
     ['an end before the start', { every: 1000, start: at(2), end: at(1) }, 'before it starts'],
     ['too short an interval', { every: 1 }, 'from 100'],
+    ['too long an interval', { every: Number.MAX_SAFE_INTEGER }, 'up to 100 years'],
     ['a time that is none', { at: 'tomorrow' }, 'ISO 8601'],
     ['an unknown overlap', { every: 1000, overlap: 'maybe' }, 'overlap'],
     ['two turns', { every: 1000, overlap: 'queue', concurrencyKey: 'k' }, 'concurrencyKey'],
     ['a misspelled option', { every: 1000, overlaps: 'skip' }, 'Did you mean "overlap"?'],
     ['missed instants without a bound', { every: 1000, missed: { all: true } }, 'with a max'],
     ['a negative jitter', { every: 1000, jitter: -1 }, 'jitter'],
+    ['a jitter that no date has room for', { every: 1000, jitter: Number.MAX_VALUE }, 'jitter'],
     ['labels that are none', { every: 1000, labels: { a: 1 } }, 'Label "a"'],
   ]
 

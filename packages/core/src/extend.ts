@@ -8,9 +8,11 @@ export {
   instantIn,
   type KnownOptions,
   type OptionNames,
+  refuseBadText,
   refuseMisspelledOptions,
   refuseUnknownOptions,
   requireAge,
+  requireDelay,
   requireDuration,
   requireInteger,
 } from './base'
