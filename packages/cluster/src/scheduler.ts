@@ -6,7 +6,7 @@ import { Duty, soonest } from './duty'
 import { createScheduleCommands, type ScheduleCommands } from './schedule-commands'
 import { contentOf, type ScheduleOptions } from './schedule-options'
 import { type DefinedSchedule, reconcile } from './reconcile'
-import { tick } from './tick'
+import { tick, type UnreadSchedule } from './tick'
 import { DAY_MS, hourly } from './upkeep'
 
 /** What `createScheduler` takes. */
@@ -47,6 +47,7 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
   const cluster = clusterOf(durably, 'createScheduler()')
   const defined = new Map<string, DefinedSchedule>()
   let fired = 0
+  const tellUnread = tellOnce(durably)
   const remove = (lead: Lead, limit: number) => cluster.schedules.purge(lead, { olderThanMs: keepEnded, limit })
   const upkeep = hourly({ durably, cluster, remove })
   const duty: Duty = new Duty({
@@ -61,6 +62,7 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
       fired += result.fired
       if (result.isLost) duty.forgetLead()
       if (result.busy > 0) durably.reportError(heldUp(result.busy), 'schedules')
+      tellUnread(result.unread)
       return soonest([result.nextInMs, await upkeep.turn(lead)])
     },
   })
@@ -80,6 +82,23 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
       return { fired: fired - before }
     },
   }
+}
+
+/** At every look there is the same to tell. */
+function tellOnce(durably: Durably): (unread: readonly UnreadSchedule[]) => void {
+  let told = new Set<string>()
+  return (unread) => {
+    const keyed = unread.map((each) => ({ ...each, key: `${each.schedule.id} ${each.schedule.version}` }))
+    for (const { key, schedule, error } of keyed) {
+      if (!told.has(key)) durably.reportError(notRead(schedule.name, error), 'schedules')
+    }
+    told = new Set(keyed.map(({ key }) => key))
+  }
+}
+
+function notRead(name: string, error: unknown): InvalidOptionError {
+  const why = error instanceof Error ? error.message : String(error)
+  return new InvalidOptionError(`Schedule "${name}" does not fire, since this process cannot read it: ${why}`)
 }
 
 function heldUp(count: number): StorageError {

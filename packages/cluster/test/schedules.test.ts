@@ -1,5 +1,6 @@
 import { defineJob } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
+import type { ClusterStorage, DueSchedule } from '@coji/durably-core/storage'
 import { createFakeClock } from '@coji/durably-core/testing'
 import { describe, expect, it } from 'vitest'
 import { at, DAY, HOUR, instantsOf, MINUTE, pass, schemaOf, stage, START, withStaleLeads } from './stage'
@@ -680,6 +681,26 @@ describe('several processes', () => {
     const { storage } = stage()
     const { cluster: _cluster, ...without } = storage
     expect(() => stage({ storage: without as never })).toThrow(expect.objectContaining({ code: 'CAPABILITY_MISSING' }))
+  })
+})
+
+describe('a schedule that this process cannot read', () => {
+  it('is told of once, and keeps no other one from firing', async () => {
+    const own = stage()
+    await own.schedules.create('of another zone', { ...REPORT, cron: '0 * * * *', zone: 'Asia/Tokyo' })
+    await own.schedules.create('hourly', { ...REPORT, every: HOUR })
+    // As it is where somebody has defined it whose tables of time zones are newer.
+    const { schedules } = own.storage.cluster as ClusterStorage
+    const { schedule } = (await schedules.get({ tenant: '', name: 'of another zone' })) as DueSchedule
+    const { jobName, payload, overlap } = schedule
+    const definition = schedule.definition.replace('Asia/Tokyo', 'Mars/Olympus')
+    await schedules.change({
+      ...{ tenant: '', name: schedule.name, isAnew: true },
+      content: { jobName, payload, overlap, definition },
+    })
+    await pass(own, 3 * HOUR)
+    expect(await instantsOf(own)).toEqual([at(HOUR), at(2 * HOUR), at(3 * HOUR)])
+    expect(own.errors).toEqual([expect.stringContaining('no time zone "Mars/Olympus"')])
   })
 })
 
