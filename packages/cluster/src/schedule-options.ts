@@ -78,7 +78,7 @@ const RUN: OptionNames<RunOptions> = {
   concurrencyLimit: true,
 }
 const UPDATE: OptionNames<ScheduleUpdate> = { ...TIMING, ...RUN, payload: true }
-const SCHEDULE: OptionNames<ScheduleOptions> = { ...UPDATE, job: true, tenant: true }
+export const SCHEDULE: OptionNames<ScheduleOptions> = { ...UPDATE, job: true, tenant: true }
 
 /** Checked. */
 export function contentOf(drafts: RunDrafts, name: string, options: ScheduleOptions): ScheduleContent {

@@ -1,10 +1,10 @@
 import { InvalidOptionError, StorageError, type Durably } from '@coji/durably-core'
 import type { Lead } from '@coji/durably-core/storage'
-import { refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
+import { refuseBadKey, refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
 import { clusterOf } from './cluster-of'
 import { Duty, soonest } from './duty'
-import { createScheduleCommands, type ScheduleCommands } from './schedule-commands'
-import { contentOf, type ScheduleOptions } from './schedule-options'
+import { createScheduleCommands, refuseBadName, type ScheduleCommands } from './schedule-commands'
+import { contentOf, SCHEDULE, type ScheduleOptions } from './schedule-options'
 import { type DefinedSchedule, reconcile } from './reconcile'
 import { tick, type UnreadSchedule } from './tick'
 import { DAY_MS, hourly } from './upkeep'
@@ -42,6 +42,7 @@ export interface Scheduler extends ScheduleCommands {
 export function createScheduler(durably: Durably, options: SchedulerOptions = {}): Scheduler {
   refuseUnknownOptions('createScheduler()', options, { source: true, pollingInterval: true, keepEnded: true })
   const { source = 'app', pollingInterval = 1000, keepEnded = 30 * DAY_MS } = options
+  refuseBadKey('source', source)
   requireDuration('pollingInterval', pollingInterval)
   requireDuration('keepEnded', keepEnded)
   const cluster = clusterOf(durably, 'createScheduler()')
@@ -70,6 +71,8 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
   return {
     ...createScheduleCommands({ durably, storage: cluster.schedules, onChange: () => duty.wake() }),
     define(name, scheduleOptions) {
+      refuseBadName(name)
+      refuseUnknownOptions(`Schedule "${name}"`, scheduleOptions, SCHEDULE)
       const { tenant = '' } = scheduleOptions
       const key = JSON.stringify([tenant, name])
       if (defined.has(key)) throw new InvalidOptionError(`Schedule "${name}" is defined twice. Give one another name.`)

@@ -622,6 +622,42 @@ describe('what makes no sense', () => {
     }
   })
 
+  it('is a name that no database keeps as it is', async () => {
+    const { schedules } = stage()
+    for (const name of ['a\0b', 'a\ud800b']) {
+      await expect(schedules.create(name, { ...REPORT, every: HOUR })).rejects.toThrow('NUL or broken Unicode')
+      expect(() => schedules.define(name, { ...REPORT, every: HOUR })).toThrow('NUL or broken Unicode')
+      await expect(schedules.get('x', { tenant: name })).rejects.toThrow('NUL or broken Unicode')
+      await expect(schedules.pause('x', { because: name })).rejects.toThrow('NUL or broken Unicode')
+    }
+    expect(() => schedules.define('', { ...REPORT, every: HOUR })).toThrow('a name of 1 to 200')
+    expect(await schedules.list()).toEqual([])
+  })
+
+  it.each([
+    { limit: 0 },
+    { limit: 1.5 },
+    { limit: Number.NaN },
+    { after: {} },
+    { after: null },
+    { tenant: 5 },
+    { jobName: 'a\0b' },
+    { source: null },
+    { labels: null },
+    { labels: { 'a\0b': 'c' } },
+    { paused: 'yes' },
+  ])('is a condition of a list that is none: %j', async (filter) => {
+    await expect(stage().schedules.list(filter as never)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it('is a lack of options', async () => {
+    const { schedules } = stage()
+    const none = null as never
+    expect(() => schedules.define('x', none)).toThrow('takes its options as an object')
+    await expect(schedules.create('x', none)).rejects.toThrow('takes its options as an object')
+    await expect(schedules.preview(none, 1)).rejects.toThrow('takes its options as an object')
+  })
+
   it('is a misspelled scope', async () => {
     const { schedules } = stage()
     await schedules.create('x', { ...REPORT, every: HOUR })

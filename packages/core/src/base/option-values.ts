@@ -57,6 +57,7 @@ export function isInstant(value: unknown): value is string {
   return !Number.isNaN(ms) && new Date(ms).toISOString() === value
 }
 
+/** For what is on or off. */
 export function requireBoolean(what: string, value: unknown): void {
   if (typeof value === 'boolean') return
   throw new InvalidOptionError(`${what} must be true or false, not ${String(value)}.`)
