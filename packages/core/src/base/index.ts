@@ -45,6 +45,7 @@ export { toLogData, toLogText } from './logging'
 export {
   instantIn,
   isInstant,
+  isStorableDelay,
   isStorableInstant,
   requireDelay,
   refuseBadDuration,

@@ -5,6 +5,8 @@ import {
   ENDED_STATUSES,
   type EndedStatus,
   InvalidOptionError,
+  isStorableDelay,
+  isStorableInstant,
   NotFoundError,
   type OptionNames,
   ParkedError,
@@ -230,8 +232,7 @@ const ACTIONS = {
 } as const
 
 function isAge(olderThan: number | Date): boolean {
-  if (olderThan instanceof Date) return !Number.isNaN(olderThan.getTime())
-  return typeof olderThan === 'number' && olderThan >= 0 && Number.isFinite(olderThan)
+  return olderThan instanceof Date ? isStorableInstant(olderThan) : isStorableDelay(olderThan)
 }
 
 function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string[] {
@@ -254,7 +255,7 @@ function toPurge(options: PurgeOptions): PurgeParams {
   const { olderThan, status, jobName, tenant, keepNewest } = options
   if (olderThan !== undefined && !isAge(olderThan)) {
     throw new InvalidOptionError(
-      `olderThan must be a Date or a number of milliseconds from 0, not ${String(olderThan)}.`,
+      `olderThan must be a Date of the years 1 to 9999, or a number of milliseconds from 0 up to 100 years, not ${String(olderThan)}.`,
     )
   }
   if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
