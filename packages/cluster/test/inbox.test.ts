@@ -341,6 +341,23 @@ describe('a job that gathers messages', () => {
     await own.durably.close()
   })
 
+  it('gets several runs when one has no room for all that was gathered', async () => {
+    const own = gathering({ batch: { max: 5, within: MINUTE } })
+    // Two of them and what is around them have one byte more than a run has room for, two of the others just as many.
+    const large = 2 ** 19 - 3
+    const lengths = [large, large, large - 1, large, 2 ** 20 - 4]
+    for (const length of lengths) await own.durably.publish({ type: 'x', payload: 'x'.repeat(length) })
+    await own.clock.advance(1000)
+    expect(own.got.map((list) => (list as string[]).map(({ length }) => length))).toEqual([
+      [large],
+      [large, large - 1],
+      [large],
+      [2 ** 20 - 4],
+    ])
+    expect(own.told).not.toContainEqual(expect.objectContaining({ type: 'inbox:refused' }))
+    await own.durably.close()
+  })
+
   it('gets none when its schema refuses what was gathered, and somebody is told', async () => {
     const own = gathering({ batch: { max: 1, within: 0 } }, true)
     const { id } = await own.durably.publish({ type: 'x', payload: 1 })

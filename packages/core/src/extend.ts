@@ -7,6 +7,7 @@ export {
   type Histogram,
   instantIn,
   type KnownOptions,
+  MAX_VALUE_BYTES,
   type OptionNames,
   refuseBadKey,
   refuseBadText,
