@@ -6,9 +6,9 @@ import type {
   ScheduleRecord,
   ScheduleStorage,
 } from '@coji/durably-core/storage'
-import { refuseBadText, refuseUnknownOptions, requireLabels, type OptionNames } from '@coji/durably-core/extend'
+import { refuseBadText, refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import { backfill, type BackfillOptions, refuseBadBackfill } from './backfill'
-import { refuseBadConditions, refuseBadPlace } from './conditions'
+import { refuseBadConditions, refuseBadPlace, requireGoodLabels } from './conditions'
 import { decodeDefinition, firesAlike } from './definition'
 import { previewOf, previewOfSchedule } from './preview'
 import { explainSchedule } from './explain-schedule'
@@ -220,13 +220,8 @@ const CREATED: OptionNames<ScheduleOptions & ScheduleScope> = { ...SCHEDULE, as:
 function refuseBadFilter(filter: ScheduleFilter): void {
   refuseUnknownOptions('list()', filter, FILTER)
   const { tenant, jobName, source, labels, paused, ended, limit, after } = filter
-  const given = labels === undefined ? {} : requireLabels(labels, 'list()')
-  const ofLabels = Object.entries(given).flatMap(([name, value]) => [
-    [`The name of a label`, name],
-    [`Label "${name}"`, value],
-  ])
   refuseBadConditions({ texts: { tenant, jobName, source }, flags: { paused, ended }, limit })
-  for (const [what = '', text] of ofLabels) refuseBadText(what, text)
+  if (labels !== undefined) requireGoodLabels(labels, 'list()')
   refuseBadPlace(after, ['tenant', 'name'])
 }
 

@@ -205,6 +205,24 @@ describe('a message', () => {
     expect(await own.inbox.purge({ olderThan: 0 })).toBe(1)
   })
 
+  it.each([
+    { limit: 0 },
+    { limit: Number.NaN },
+    { after: null },
+    { after: { id: 'x', createdAt: 'yesterday' } },
+    { type: 5 },
+    { type: ['x', 'a\0b'] },
+    { tenant: 'a\0b' },
+    { unwanted: 'x' },
+  ])('is not listed, sent out anew or counted by what is no condition: %j', async (filter) => {
+    const { inbox } = post()
+    const refused = { code: 'INVALID_OPTION' }
+    await expect(inbox.list(filter as never)).rejects.toMatchObject(refused)
+    await expect(inbox.replay(filter as never)).rejects.toMatchObject(refused)
+    await expect(inbox.counts(filter as never)).rejects.toMatchObject(refused)
+    await expect(inbox.forget(filter as never)).rejects.toMatchObject(refused)
+  })
+
   it('of a tenant is published by its scope', async () => {
     const own = post({ jobs: { a: 'x' } })
     await own.durably.scoped({ tenant: 'acme' }).publish({ type: 'x', payload: 1 })
