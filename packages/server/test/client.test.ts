@@ -100,6 +100,21 @@ describe('trouble on the way', () => {
     )
   })
 
+  it('that breaks off is as one that never came, and one without JSON is told as such', async () => {
+    const broken = () =>
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode('{"id":'))
+          controller.error(new TypeError('terminated'))
+        },
+      })
+    const cut = createDurablyClient({ url: 'http://a', fetch: async () => new Response(broken()) })
+    await expect(cut.getRun('x')).rejects.toMatchObject({ code: 'UNREACHABLE' })
+    await expect(cut.cancel('x')).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' })
+    const page = createDurablyClient({ url: 'http://a', fetch: async () => new Response('<!doctype html>') })
+    await expect(page.getRuns()).rejects.toMatchObject({ code: 'HTTP', status: 200 })
+  })
+
   it('of who may not is told, also of a stream', async () => {
     const { client } = openWithJobs({ authorize: () => null })
     await expect(client.getRuns()).rejects.toMatchObject({ code: 'UNAUTHENTICATED', status: 401 })
