@@ -1,4 +1,4 @@
-import { UnknownOutcomeError } from '@coji/durably-core'
+import { InvalidOptionError, UnknownOutcomeError } from '@coji/durably-core'
 import { notOurs, toError, UnreachableError } from './errors'
 
 /** Where the server is, and how it is asked. */
@@ -26,6 +26,7 @@ export interface Transport {
 }
 
 export function createTransport({ url, fetch: given, headers: ours }: TransportOptions): Transport {
+  if (typeof url !== 'string') throw new InvalidOptionError(`The url of a client must be a text, not ${String(url)}.`)
   const base = url.replace(/\/$/, '')
   const send = given ?? ((request: Request) => fetch(request))
 
@@ -54,7 +55,9 @@ export function createTransport({ url, fetch: given, headers: ours }: TransportO
 /** Outside of a page there is nothing that an address could be relative to. */
 function absolute(address: string): string {
   const { location } = globalThis as { readonly location?: { readonly href: string } }
-  return location === undefined ? address : new URL(address, location.href).href
+  if (location !== undefined) return new URL(address, location.href).href
+  if (URL.canParse(address)) return address
+  throw new InvalidOptionError(`The url of a client outside of a page is a whole address, unlike "${address}".`)
 }
 
 function toSearch(query: Query): string {
@@ -82,6 +85,6 @@ async function answerOf<T>(answered: Promise<Response>, lost: (cause: unknown) =
   try {
     return JSON.parse(text) as T
   } catch {
-    throw notOurs(response)
+    throw notOurs(response, 'JSON')
   }
 }
