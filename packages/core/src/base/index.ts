@@ -47,6 +47,7 @@ export {
   isInstant,
   isStorableDelay,
   isStorableInstant,
+  isStorableText,
   requireDelay,
   refuseBadDuration,
   refuseBadKey,

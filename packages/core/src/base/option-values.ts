@@ -13,6 +13,11 @@ export function refuseBadText(what: string, text: unknown): void {
   if (cleanText(text, MAX_NAME_LENGTH) !== text) throw new InvalidOptionError(`${what} contains NUL or broken Unicode.`)
 }
 
+/** Postgres takes no NUL, and files keep what is no character as another one. */
+export function isStorableText(text: string): boolean {
+  return !/\0|\p{Surrogate}/u.test(text)
+}
+
 /** An empty one is most likely an id that was not there, and would be the same for all. */
 export function refuseBadKey(what: string, key: unknown): void {
   refuseBadText(what, key)

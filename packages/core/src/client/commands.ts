@@ -21,7 +21,7 @@ import { removeAll } from './remove-all'
 import { capability, COMMANDED_FROM, type PurgeParams, type RunCommand, type RunRecord, type Scope } from '../port'
 import { type Actor, actorIn, type CommandOptions, notedBy, type Noted } from './acting'
 import { continuationStateOf } from './explain'
-import { listOf } from './runs'
+import { isId, listOf } from './runs'
 
 /** Which ended runs `purge()` removes: those that meet every condition. */
 export interface PurgeOptions {
@@ -97,7 +97,7 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
     notedBy(engine, ACTIONS[call], actorIn(`${ACTIONS[call]}()`, options, as))
 
   async function apply(command: RunCommand, eventOf: (run: RunRecord) => EventInput): Promise<RunRecord> {
-    if (typeof command.runId !== 'string') throw NotFoundError.run(String(command.runId))
+    if (!isId(command.runId)) throw NotFoundError.run(String(command.runId))
     const answer = await storage.command({ ...command, ...scope })
     if (!answer.applied)
       throw answer.reason === 'not-found' ? NotFoundError.run(command.runId) : conflict(command, answer.run)
@@ -126,7 +126,7 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
     },
     async signal(id, name, ...[payload, options = {}]) {
       const signals = capability(storage, 'signals', 'signal()')
-      if (typeof id !== 'string') throw NotFoundError.run(String(id))
+      if (!isId(id)) throw NotFoundError.run(String(id))
       if (typeof name !== 'string' || name === '')
         throw new InvalidOptionError('signal() needs the name of the signal.')
       refuseBadText('The name of a signal', name)
