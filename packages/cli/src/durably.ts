@@ -14,8 +14,12 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   })
 }
 
-// Whoever read this has gone, as in `durably runs | head`.
-process.stdout.on('error', () => process.exit(0))
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // Whoever read this has gone, as in `durably runs | head`.
+  if (error.code === 'EPIPE') process.exit(0)
+  process.stderr.write(`The result could not be written: ${error.message}\n`)
+  process.exit(1)
+})
 
 const { stdin, stdout, stderr, env } = process
 process.exitCode = await main(process.argv.slice(2), { stdin, stdout, stderr, env, signal: interruption.signal })

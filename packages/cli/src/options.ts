@@ -90,9 +90,9 @@ const LENGTHS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600
 /** A time before now, or an instant. */
 function toDate(given: string): Date {
   const [, number, unit = ''] = /^(\d+)\s*([smhdw])$/.exec(given) ?? []
-  if (number !== undefined) return new Date(Date.now() - Number(number) * (LENGTHS[unit] ?? 0))
-  const date = new Date(given)
-  if (!Number.isNaN(date.getTime()) && /^\d{4}-/.test(given)) return date
+  const isAge = number !== undefined
+  const date = isAge ? new Date(Date.now() - Number(number) * (LENGTHS[unit] ?? 0)) : new Date(given)
+  if (date.getUTCFullYear() >= 1 && (isAge || /^\d{4}-/.test(given))) return date
   throw new InvalidArgumentError('A time is 30s, 15m, 2h, 7d, 4w, or a date such as 2026-01-31 or 2026-01-31T12:00Z.')
 }
 

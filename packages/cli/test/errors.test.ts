@@ -1,4 +1,5 @@
-import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { closeSync, cpSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createDurably } from '@coji/durably'
 import { betterSqlite3 } from '@coji/durably/better-sqlite3'
@@ -171,6 +172,7 @@ describe('what makes no sense is told with what would', () => {
     [['retry', '--status', 'pending'], '"pending" is none of failed, timed_out, cancelled.'],
     [['runs', '--limit', '0'], 'It is a whole number from 1 to 10000.'],
     [['runs', '--since', 'yesterday'], 'A time is 30s, 15m, 2h, 7d, 4w, or a date'],
+    [['runs', '--since', '999999999d'], 'A time is 30s, 15m, 2h, 7d, 4w, or a date'],
     [['runs', '--label', 'red'], 'A label is given as name=value.'],
     [['runs', '--waits-for', 'godot'], 'Allowed choices are retry, unpark, signal, time, child.'],
     [['runs', '--cursor', 'x', '--db', 'x'], 'A cursor is what the page before has said.'],
@@ -203,6 +205,19 @@ describe('a process of its own', () => {
       programs.durably('status', '--nope'),
     ])
     expect(codes.map((ended) => ended.code)).toEqual([1, 2])
+  })
+
+  it('does not end as if it had told what nobody could write down', () => {
+    // A disk without room, which only Linux has.
+    if (process.platform !== 'linux') return
+    const full = openSync('/dev/full', 'w')
+    const args = [`${programs.folder}/durably.mjs`, 'runs', '--json', '--db', newDatabase()]
+    const { status, stderr } = spawnSync(process.execPath, args, { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' })
+    closeSync(full)
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/^The result could not be written: ENOSPC.*\n$/),
+    })
   })
 
   it('says which driver is missing', async () => {

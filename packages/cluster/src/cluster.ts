@@ -1,9 +1,10 @@
 import { InvalidOptionError, type Durably } from '@coji/durably-core'
 import {
   type OptionNames,
+  refuseBadText,
   refuseUnknownOptions,
+  requireBoolean,
   requireDuration,
-  requireLabels,
   type StartedTerm,
 } from '@coji/durably-core/extend'
 import {
@@ -15,6 +16,7 @@ import {
   type WorkerRecord,
 } from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
+import { requireGoodLabels } from './conditions'
 import { Duty } from './duty'
 import { Hinted } from './hinted'
 import { LiveSettings } from './live-settings'
@@ -187,9 +189,11 @@ function resolved(options: ClusterOptions) {
   const { leads = true, labels = {}, version, lease = 15_000, pollingInterval = 1000 } = options
   const { reassignAfter = REASSIGN_AFTER_MS } = options
   for (const [name, ms] of Object.entries({ lease, reassignAfter, pollingInterval })) requireDuration(name, ms)
+  requireBoolean('leads', leads)
+  refuseBadText('version', version)
   return {
     leads,
-    labels: requireLabels(labels, 'createCluster()'),
+    labels: requireGoodLabels(labels, 'createCluster()'),
     version: version ?? null,
     leaseMs: lease,
     reassignAfterMs: reassignAfter,

@@ -1,6 +1,7 @@
 import { type CommandOptions, ConflictError, type Durably } from '@coji/durably-core'
 import {
   instantIn,
+  refuseBadText,
   requireAge,
   refuseUnknownOptions,
   requireDuration,
@@ -8,6 +9,7 @@ import {
 } from '@coji/durably-core/extend'
 import type { Lead, MessageCounts, MessageQuery, MessageRecord } from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
+import { refuseBadConditions, refuseBadPlace } from './conditions'
 import { deliverWaiting } from './deliver'
 import { Duty, soonest } from './duty'
 import { releaseGathered } from './release'
@@ -110,10 +112,18 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
     async list(filter = {}) {
       refuseUnknownOptions('list()', filter, PAGE)
       const { limit, after } = filter
+      refuseBadConditions({ texts: {}, flags: {}, limit })
+      refuseBadPlace(after, ['id', 'createdAt'])
+      if (after !== undefined) instantIn('createdAt of after', after.createdAt)
       const page = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) }
       return (await inbox.list({ ...toQuery(filter), ...page })).map(toMessage)
     },
-    counts: ({ tenant } = {}) => inbox.counts(tenant === undefined ? {} : { tenant }),
+    async counts(scope = {}) {
+      refuseUnknownOptions('counts()', scope, { tenant: true })
+      const { tenant } = scope
+      refuseBadText('tenant', tenant)
+      return inbox.counts(tenant === undefined ? {} : { tenant })
+    },
     async replay(filter, options = {}) {
       refuseUnknownOptions('replay()', filter, FILTER)
       refuseUnknownOptions('replay()', options, { as: true })
@@ -124,6 +134,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
     },
     async forget(jobName, options = {}) {
       refuseUnknownOptions('forget()', options, { as: true })
+      refuseBadText('The name of a job', jobName ?? null)
       refuseWanting(durably, jobName)
       await inbox.forget(jobName, durably.drafts.noted('inbox.forget', options.as).audit)
     },
@@ -145,8 +156,11 @@ const FILTER: OptionNames<MessageFilter> = { type: true, tenant: true, from: tru
 const PAGE: OptionNames<MessagePage> = { ...FILTER, limit: true, after: true }
 
 function toQuery({ type, tenant, from, before, unwanted }: MessageFilter): MessageQuery {
+  const types = type === undefined || Array.isArray(type) ? type : [type as string]
+  const ofTypes = (types ?? []).map((each, place) => [`type ${place + 1}`, each ?? null])
+  refuseBadConditions({ texts: { tenant, ...Object.fromEntries(ofTypes) }, flags: { unwanted } })
   return {
-    ...(type !== undefined && { types: typeof type === 'string' ? [type] : type }),
+    ...(types !== undefined && { types }),
     ...(tenant !== undefined && { tenant }),
     ...(from !== undefined && { from: instantIn('from', from) }),
     ...(before !== undefined && { before: instantIn('before', before) }),

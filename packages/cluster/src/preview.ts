@@ -1,13 +1,15 @@
 import { InvalidOptionError } from '@coji/durably-core'
+import { refuseUnknownOptions } from '@coji/durably-core/extend'
 import type { ScheduleRecord } from '@coji/durably-core/storage'
 import { decodeDefinition } from './definition'
-import { timesOf, type TimingOptions } from './schedule-options'
+import { SCHEDULE, timesOf, type TimingOptions } from './schedule-options'
 import { instantsOf, type NextAfter } from './timing'
 
 const MOST = 1000
 
 /** The next instants of a timing that is not stored yet. */
 export function previewOf(timing: TimingOptions, nowMs: number, count: number): Date[] {
+  refuseUnknownOptions('preview()', timing, SCHEDULE)
   const { timing: checked, ...term } = timesOf('preview()', timing)
   return nextInstants(instantsOf(checked, term, new Date(nowMs).toISOString()), nowMs, count)
 }

@@ -1,5 +1,5 @@
 import type { Durably } from '@coji/durably-core'
-import type { RunDrafts } from '@coji/durably-core/extend'
+import { MAX_VALUE_BYTES, type RunDrafts } from '@coji/durably-core/extend'
 import type { ClusterStorage, DeliveryAnswer, Lead, NewRun, RipeGroup, Subscription } from '@coji/durably-core/storage'
 import type { WishDefinition } from './subscriptions'
 import { draftWanted } from './wanted-run'
@@ -29,7 +29,8 @@ export async function releaseGathered(
     const { groups, subscriptions, nextInMs } = await inbox.ripe(AT_ONCE)
     if (groups.length === 0) return { nextInMs, isLost: false }
     const wishes = wishesIn(subscriptions)
-    const plans = groups.map((group) => planRelease(durably.drafts, group, wishes.get(group.jobName)))
+    const parts = groups.flatMap(partsOf)
+    const plans = parts.map((group) => planRelease(durably.drafts, group, wishes.get(group.jobName)))
     const answers = await inbox.release(
       lead,
       plans.map(({ group: { members }, run }) => ({ members: members.map(({ id }) => id), run })),
@@ -38,6 +39,30 @@ export async function releaseGathered(
     if (answers.every((answer) => !answer.kept)) return { nextInMs: 0, isLost: true }
     await durably.drafts.breathe()
   }
+}
+
+const ENCODER = new TextEncoder()
+
+/** Lists that a run has room for: each message was small enough for one, all of them together may not be. */
+function partsOf(group: RipeGroup): readonly RipeGroup[] {
+  if (group.mode === 'last') return [group]
+  const parts: RipeGroup['members'][number][][] = []
+  let bytes = MAX_VALUE_BYTES
+  for (const member of group.members) {
+    // With a comma, or a bracket.
+    const own = ENCODER.encode(textOf(member)).length + 1
+    if (bytes + own >= MAX_VALUE_BYTES) {
+      parts.push([])
+      bytes = 0
+    }
+    parts.at(-1)?.push(member)
+    bytes += own
+  }
+  return parts.map((members) => ({ ...group, members }))
+}
+
+function textOf({ payload }: RipeGroup['members'][number]): string {
+  return payload ?? 'null'
 }
 
 interface ReleasePlan {
@@ -66,7 +91,7 @@ function planRelease(drafts: RunDrafts, group: RipeGroup, wish: WishDefinition |
 
 function payloadOf({ mode, members }: RipeGroup): string | null {
   if (mode === 'last') return members.at(-1)?.payload ?? null
-  return `[${members.map(({ payload }) => payload ?? 'null').join()}]`
+  return `[${members.map(textOf).join()}]`
 }
 
 function announce(durably: Durably, { group, run, error }: ReleasePlan, answer: DeliveryAnswer): void {

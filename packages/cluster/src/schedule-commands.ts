@@ -6,8 +6,9 @@ import type {
   ScheduleRecord,
   ScheduleStorage,
 } from '@coji/durably-core/storage'
-import { refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import { refuseBadText, refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
 import { backfill, type BackfillOptions, refuseBadBackfill } from './backfill'
+import { refuseBadConditions, refuseBadPlace, requireGoodLabels } from './conditions'
 import { decodeDefinition, firesAlike } from './definition'
 import { previewOf, previewOfSchedule } from './preview'
 import { explainSchedule } from './explain-schedule'
@@ -18,6 +19,7 @@ import { storageNow } from './storage-now'
 import {
   contentOf,
   contentWith,
+  SCHEDULE,
   type ScheduleOptions,
   type ScheduleUpdate,
   type TimingOptions,
@@ -104,8 +106,10 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
     return toSchedule(changed)
   }
   return {
-    async create(name, { as, ...options }) {
+    async create(name, given) {
       refuseBadName(name)
+      refuseUnknownOptions(`Schedule "${name}"`, given, CREATED)
+      const { as, ...options } = given
       const content = contentOf(drafts, name, options as unknown as ScheduleOptions)
       await refuseOver(storage, name, content)
       const schedule = { ...keyOf(name, options), id: drafts.environment.createId(), source: null, ...content }
@@ -135,6 +139,7 @@ function createChanges({ durably: { drafts }, storage, onChange }: CommandParams
     },
     async pause(name, options = {}) {
       refuseUnknownOptions('pause()', options, { tenant: true, because: true, as: true })
+      refuseBadText('because', options.because)
       const noted = drafts.noted('schedules.pause', options.as)
       return change({ ...keyOf(name, options), pausedBecause: options.because ?? 'by hand', isAnew: false, ...noted })
     },
@@ -161,7 +166,7 @@ function createReads({ storage }: CommandParams) {
       return found === null ? null : toSchedule(found.schedule)
     },
     async list(filter = {}) {
-      refuseUnknownOptions('list()', filter, FILTER)
+      refuseBadFilter(filter)
       const { paused: isPaused, ended: isEnded, ...rest } = filter
       const given = Object.entries({ ...rest, isPaused, isEnded }).filter(([, value]) => value !== undefined)
       return (await storage.list(Object.fromEntries(given))).map(toSchedule)
@@ -210,6 +215,16 @@ const FILTER: OptionNames<ScheduleFilter> = {
   ...{ limit: true, after: true },
 }
 
+const CREATED: OptionNames<ScheduleOptions & ScheduleScope> = { ...SCHEDULE, as: true }
+
+function refuseBadFilter(filter: ScheduleFilter): void {
+  refuseUnknownOptions('list()', filter, FILTER)
+  const { tenant, jobName, source, labels, paused, ended, limit, after } = filter
+  refuseBadConditions({ texts: { tenant, jobName, source }, flags: { paused, ended }, limit })
+  if (labels !== undefined) requireGoodLabels(labels, 'list()')
+  refuseBadPlace(after, ['tenant', 'name'])
+}
+
 async function find(storage: ScheduleStorage, name: string, scope: TenantOption): Promise<ScheduleRecord> {
   const found = await storage.get(keyOf(name, scope))
   if (found === null) throw noSchedule(name)
@@ -222,14 +237,18 @@ async function refuseOver(storage: ScheduleStorage, name: string, content: Sched
 }
 
 function keyOf(name: string, { tenant = '' }: TenantOption): ScheduleKey {
+  refuseBadText('tenant', tenant)
+  refuseBadText('The name of a schedule', name ?? null)
   return { tenant, name }
 }
 
 const LONGEST_NAME = 200
 
 export function refuseBadName(name: string): void {
-  if (typeof name === 'string' && name !== '' && name.length <= LONGEST_NAME) return
-  throw new InvalidOptionError(`A schedule needs a name of 1 to ${LONGEST_NAME} characters.`)
+  if (typeof name !== 'string' || name === '' || name.length > LONGEST_NAME) {
+    throw new InvalidOptionError(`A schedule needs a name of 1 to ${LONGEST_NAME} characters.`)
+  }
+  refuseBadText('The name of a schedule', name)
 }
 
 function noSchedule(name: string): NotFoundError {

@@ -1,6 +1,12 @@
 import { InvalidOptionError, type JobRef, type Overlap } from '@coji/durably-core'
 import type { ScheduleContent } from '@coji/durably-core/storage'
-import { instantIn, refuseUnknownOptions, type OptionNames, type RunDrafts } from '@coji/durably-core/extend'
+import {
+  instantIn,
+  refuseUnknownOptions,
+  requireDelay,
+  type OptionNames,
+  type RunDrafts,
+} from '@coji/durably-core/extend'
 import { refuseModifiers } from './calendar'
 import { decodeDefinition, type Definition, encodeDefinition, type Missed, templateOf } from './definition'
 import { calendarOf, type Timing } from './timing'
@@ -72,7 +78,7 @@ const RUN: OptionNames<RunOptions> = {
   concurrencyLimit: true,
 }
 const UPDATE: OptionNames<ScheduleUpdate> = { ...TIMING, ...RUN, payload: true }
-const SCHEDULE: OptionNames<ScheduleOptions> = { ...UPDATE, job: true, tenant: true }
+export const SCHEDULE: OptionNames<ScheduleOptions> = { ...UPDATE, job: true, tenant: true }
 
 /** Checked. */
 export function contentOf(drafts: RunDrafts, name: string, options: ScheduleOptions): ScheduleContent {
@@ -184,10 +190,13 @@ function cronOf(what: string, cron: string, zone = 'UTC'): Timing {
 const SHORTEST_MS = 100
 
 function everyOf(what: string, ms: number): Timing {
-  if (Number.isSafeInteger(ms) && ms >= SHORTEST_MS) return { kind: 'every', ms }
-  throw new InvalidOptionError(
-    `every of ${what} must be a whole number of milliseconds from ${SHORTEST_MS}, not ${ms}.`,
-  )
+  if (!Number.isSafeInteger(ms) || ms < SHORTEST_MS) {
+    throw new InvalidOptionError(
+      `every of ${what} must be a whole number of milliseconds from ${SHORTEST_MS}, not ${ms}.`,
+    )
+  }
+  requireDelay(`every of ${what}`, ms)
+  return { kind: 'every', ms }
 }
 
 function instantOf(what: string, name: string, instant: Date | string | undefined): string | null {
@@ -205,9 +214,7 @@ function manners(what: string, { missed = 'latest', jitter = 0 }: RunOptions): P
       `missed of ${what} must be 'latest', 'skip' or { all: true, max } with a max from 1 to ${MOST_MISSED}.`,
     )
   }
-  if (!(typeof jitter === 'number' && jitter >= 0 && jitter < Number.POSITIVE_INFINITY)) {
-    throw new InvalidOptionError(`jitter of ${what} must be a number of milliseconds from 0, not ${String(jitter)}.`)
-  }
+  requireDelay(`jitter of ${what}`, jitter)
   return { missed: typeof missed === 'string' ? missed : { all: true, max: missed.max }, jitterMs: jitter }
 }
 

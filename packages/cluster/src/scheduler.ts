@@ -1,12 +1,12 @@
 import { InvalidOptionError, StorageError, type Durably } from '@coji/durably-core'
 import type { Lead } from '@coji/durably-core/storage'
-import { refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
+import { refuseBadKey, refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
 import { clusterOf } from './cluster-of'
 import { Duty, soonest } from './duty'
-import { createScheduleCommands, type ScheduleCommands } from './schedule-commands'
-import { contentOf, type ScheduleOptions } from './schedule-options'
+import { createScheduleCommands, refuseBadName, type ScheduleCommands } from './schedule-commands'
+import { contentOf, SCHEDULE, type ScheduleOptions } from './schedule-options'
 import { type DefinedSchedule, reconcile } from './reconcile'
-import { tick } from './tick'
+import { tick, type UnreadSchedule } from './tick'
 import { DAY_MS, hourly } from './upkeep'
 
 /** What `createScheduler` takes. */
@@ -42,11 +42,13 @@ export interface Scheduler extends ScheduleCommands {
 export function createScheduler(durably: Durably, options: SchedulerOptions = {}): Scheduler {
   refuseUnknownOptions('createScheduler()', options, { source: true, pollingInterval: true, keepEnded: true })
   const { source = 'app', pollingInterval = 1000, keepEnded = 30 * DAY_MS } = options
+  refuseBadKey('source', source)
   requireDuration('pollingInterval', pollingInterval)
   requireDuration('keepEnded', keepEnded)
   const cluster = clusterOf(durably, 'createScheduler()')
   const defined = new Map<string, DefinedSchedule>()
   let fired = 0
+  const tellUnread = tellOnce(durably)
   const remove = (lead: Lead, limit: number) => cluster.schedules.purge(lead, { olderThanMs: keepEnded, limit })
   const upkeep = hourly({ durably, cluster, remove })
   const duty: Duty = new Duty({
@@ -61,6 +63,7 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
       fired += result.fired
       if (result.isLost) duty.forgetLead()
       if (result.busy > 0) durably.reportError(heldUp(result.busy), 'schedules')
+      tellUnread(result.unread)
       return soonest([result.nextInMs, await upkeep.turn(lead)])
     },
   })
@@ -68,6 +71,8 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
   return {
     ...createScheduleCommands({ durably, storage: cluster.schedules, onChange: () => duty.wake() }),
     define(name, scheduleOptions) {
+      refuseBadName(name)
+      refuseUnknownOptions(`Schedule "${name}"`, scheduleOptions, SCHEDULE)
       const { tenant = '' } = scheduleOptions
       const key = JSON.stringify([tenant, name])
       if (defined.has(key)) throw new InvalidOptionError(`Schedule "${name}" is defined twice. Give one another name.`)
@@ -80,6 +85,23 @@ export function createScheduler(durably: Durably, options: SchedulerOptions = {}
       return { fired: fired - before }
     },
   }
+}
+
+/** At every look there is the same to tell. */
+function tellOnce(durably: Durably): (unread: readonly UnreadSchedule[]) => void {
+  let told = new Set<string>()
+  return (unread) => {
+    const keyed = unread.map((each) => ({ ...each, key: `${each.schedule.id} ${each.schedule.version}` }))
+    for (const { key, schedule, error } of keyed) {
+      if (!told.has(key)) durably.reportError(notRead(schedule.name, error), 'schedules')
+    }
+    told = new Set(keyed.map(({ key }) => key))
+  }
+}
+
+function notRead(name: string, error: unknown): InvalidOptionError {
+  const why = error instanceof Error ? error.message : String(error)
+  return new InvalidOptionError(`Schedule "${name}" does not fire, since this process cannot read it: ${why}`)
 }
 
 function heldUp(count: number): StorageError {

@@ -1,5 +1,13 @@
 import type { Durably } from '@coji/durably-core'
-import type { ClusterStorage, EndingEvents, FiringAnswer, Lead, RunRecord } from '@coji/durably-core/storage'
+import type {
+  ClusterStorage,
+  DueSchedule,
+  EndingEvents,
+  FiringAnswer,
+  Lead,
+  RunRecord,
+  ScheduleRecord,
+} from '@coji/durably-core/storage'
 import { type FiringPlan, planFiring } from './firing'
 import { soonest } from './duty'
 
@@ -14,10 +22,18 @@ export interface TickResult {
   readonly fired: number
   /** How many schedules could not fire, for somebody has locked what they change. */
   readonly busy: number
+  /** Those that this process cannot read, such as one of a zone that its tables do not have. */
+  readonly unread: readonly UnreadSchedule[]
   /** Until the next instant, or until what was busy may be free; `null` without either. */
   readonly nextInMs: number | null
   /** Somebody else has moved them on. */
   readonly isLost: boolean
+}
+
+/** One that others may be able to fire. */
+export interface UnreadSchedule {
+  readonly schedule: ScheduleRecord
+  readonly error: unknown
 }
 
 /** Schedules that are looked at together, and runs that are written together. */
@@ -27,22 +43,37 @@ const AFTER_BUSY_MS = 1000
 
 /** Fires what has come, as long as there is something. */
 export async function tick(params: TickParams, lead: Lead): Promise<TickResult> {
-  const { durably, cluster } = params
+  const { cluster } = params
   const busy = new Set<string>()
+  const unread = new Map<string, UnreadSchedule>()
   let fired = 0
   for (;;) {
     const { now, schedules, nextInMs } = await cluster.schedules.due(SCHEDULES_AT_ONCE)
     const plans = schedules
-      .filter(({ schedule }) => !busy.has(schedule.id))
-      .flatMap((due) => planFiring(durably.drafts, due, now) ?? [])
+      .filter(({ schedule }) => !busy.has(schedule.id) && !unread.has(schedule.id))
+      .flatMap((due) => {
+        const { plan, error } = tryToPlan(params, due, now)
+        if (plan === undefined) unread.set(due.schedule.id, { schedule: due.schedule, error })
+        return plan ?? []
+      })
     const made = await fireAll(params, lead, plans)
     fired += made.created
     for (const scheduleId of made.busy) busy.add(scheduleId)
     if (made.kept === 0 || schedules.length < SCHEDULES_AT_ONCE) {
       const isLost = made.kept === 0 && plans.length > made.busy.length
       const waits = [nextInMs, ...waitsOf(plans, now), busy.size > 0 ? AFTER_BUSY_MS : null]
-      return { fired, busy: busy.size, nextInMs: isLost ? 0 : soonest(waits), isLost }
+      const nextIn = isLost ? 0 : soonest(waits)
+      return { fired, busy: busy.size, unread: [...unread.values()], nextInMs: nextIn, isLost }
     }
+  }
+}
+
+/** One that cannot be read keeps no other from firing. */
+function tryToPlan({ durably }: TickParams, due: DueSchedule, now: string) {
+  try {
+    return { plan: planFiring(durably.drafts, due, now) }
+  } catch (error) {
+    return { error }
   }
 }
 

@@ -15,10 +15,13 @@ export interface Term {
 /** Answers the first instant after that one; `null`: there is none. All are milliseconds since 1970. */
 export type NextAfter = (afterMs: number) => number | null
 
+/** Instants are compared as text, so all of them are of one width. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
 /** The instants of a timing within its term. Intervals are counted from the start, or from when the schedule was created. */
 export function instantsOf(timing: Timing, { start, end }: Term, createdAt: string): NextAfter {
   const startMs = start === null ? Number.NEGATIVE_INFINITY : Date.parse(start)
-  const endMs = end === null ? Number.POSITIVE_INFINITY : Date.parse(end)
+  const endMs = end === null ? LAST_MS : Date.parse(end)
   const next = nextOf(timing, { startMs: start === null ? null : startMs, createdMs: Date.parse(createdAt) })
   return (afterMs) => {
     const instant = next(Math.max(afterMs, startMs - 1))

@@ -1,5 +1,7 @@
+import { createDurably } from '@coji/durably-core'
+import { createMemoryStorage } from '@coji/durably-core/memory'
 import { describe, expect, it } from 'vitest'
-import { createScheduler } from '../src/index'
+import { createCluster, createScheduler } from '../src/index'
 import { endAll, type Fleet, fleet, type Member } from './fleet'
 
 const LEASE = 15_000
@@ -8,6 +10,18 @@ async function started(members: readonly Member[], { clock }: Fleet): Promise<vo
   for (const { durably } of members) durably.start()
   await clock.advance(1000)
 }
+
+it.each([
+  { leads: 'no' },
+  { version: 5 },
+  { version: 'a\0b' },
+  { labels: { gpu: 'a\0b' } },
+  { lease: Number.MAX_SAFE_INTEGER },
+])('options that make no sense are refused, and the instance may have others: %j', (options) => {
+  const durably = createDurably({ storage: createMemoryStorage() })
+  expect(() => createCluster(durably, options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+  expect(createCluster(durably).status().isLeader).toBe(false)
+})
 
 describe('the leader', () => {
   it('is one process, and another one when it has left', async () => {

@@ -205,6 +205,24 @@ describe('a message', () => {
     expect(await own.inbox.purge({ olderThan: 0 })).toBe(1)
   })
 
+  it.each([
+    { limit: 0 },
+    { limit: Number.NaN },
+    { after: null },
+    { after: { id: 'x', createdAt: 'yesterday' } },
+    { type: 5 },
+    { type: ['x', 'a\0b'] },
+    { tenant: 'a\0b' },
+    { unwanted: 'x' },
+  ])('is not listed, sent out anew or counted by what is no condition: %j', async (filter) => {
+    const { inbox } = post()
+    const refused = { code: 'INVALID_OPTION' }
+    await expect(inbox.list(filter as never)).rejects.toMatchObject(refused)
+    await expect(inbox.replay(filter as never)).rejects.toMatchObject(refused)
+    await expect(inbox.counts(filter as never)).rejects.toMatchObject(refused)
+    await expect(inbox.forget(filter as never)).rejects.toMatchObject(refused)
+  })
+
   it('of a tenant is published by its scope', async () => {
     const own = post({ jobs: { a: 'x' } })
     await own.durably.scoped({ tenant: 'acme' }).publish({ type: 'x', payload: 1 })
@@ -338,6 +356,23 @@ describe('a job that gathers messages', () => {
     await own.clock.advance(MINUTE)
     expect(own.got.at(-1)).toEqual([6])
     expect(await own.inbox.counts()).toEqual({ waiting: 0, processed: 7, unwanted: 0 })
+    await own.durably.close()
+  })
+
+  it('gets several runs when one has no room for all that was gathered', async () => {
+    const own = gathering({ batch: { max: 5, within: MINUTE } })
+    // Two of them and what is around them have one byte more than a run has room for, two of the others just as many.
+    const large = 2 ** 19 - 3
+    const lengths = [large, large, large - 1, large, 2 ** 20 - 4]
+    for (const length of lengths) await own.durably.publish({ type: 'x', payload: 'x'.repeat(length) })
+    await own.clock.advance(1000)
+    expect(own.got.map((list) => (list as string[]).map(({ length }) => length))).toEqual([
+      [large],
+      [large, large - 1],
+      [large],
+      [2 ** 20 - 4],
+    ])
+    expect(own.told).not.toContainEqual(expect.objectContaining({ type: 'inbox:refused' }))
     await own.durably.close()
   })
 

@@ -1,5 +1,6 @@
 import { defineJob } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
+import type { ClusterStorage, DueSchedule } from '@coji/durably-core/storage'
 import { createFakeClock } from '@coji/durably-core/testing'
 import { describe, expect, it } from 'vitest'
 import { at, DAY, HOUR, instantsOf, MINUTE, pass, schemaOf, stage, START, withStaleLeads } from './stage'
@@ -67,6 +68,12 @@ describe('a schedule', () => {
     expect(await schedules.backfill('hourly', { from: at(-HOUR), to: at(0) })).toHaveLength(1)
     await clock.stall(MINUTE)
     expect(await schedules.tick()).toEqual({ fired: 4 })
+  })
+
+  it('fires no more after the last instant that is kept', async () => {
+    const own = stage()
+    const timing = { every: DAY, start: '9999-12-31T12:00:00Z' }
+    expect(await own.schedules.preview(timing, 3)).toEqual([new Date(timing.start)])
   })
 
   it('fires no more after its end', async () => {
@@ -557,12 +564,14 @@ describe('what makes no sense', () => {
     ['an end in the past', { every: 1000, end: at(-1) }, 'its time is over'],
     ['an end before the start', { every: 1000, start: at(2), end: at(1) }, 'before it starts'],
     ['too short an interval', { every: 1 }, 'from 100'],
+    ['too long an interval', { every: Number.MAX_SAFE_INTEGER }, 'up to 100 years'],
     ['a time that is none', { at: 'tomorrow' }, 'ISO 8601'],
     ['an unknown overlap', { every: 1000, overlap: 'maybe' }, 'overlap'],
     ['two turns', { every: 1000, overlap: 'queue', concurrencyKey: 'k' }, 'concurrencyKey'],
     ['a misspelled option', { every: 1000, overlaps: 'skip' }, 'Did you mean "overlap"?'],
     ['missed instants without a bound', { every: 1000, missed: { all: true } }, 'with a max'],
     ['a negative jitter', { every: 1000, jitter: -1 }, 'jitter'],
+    ['a jitter that no date has room for', { every: 1000, jitter: Number.MAX_VALUE }, 'jitter'],
     ['labels that are none', { every: 1000, labels: { a: 1 } }, 'Label "a"'],
   ]
 
@@ -611,6 +620,42 @@ describe('what makes no sense', () => {
         code: 'INVALID_OPTION',
       })
     }
+  })
+
+  it('is a name that no database keeps as it is', async () => {
+    const { schedules } = stage()
+    for (const name of ['a\0b', 'a\ud800b']) {
+      await expect(schedules.create(name, { ...REPORT, every: HOUR })).rejects.toThrow('NUL or broken Unicode')
+      expect(() => schedules.define(name, { ...REPORT, every: HOUR })).toThrow('NUL or broken Unicode')
+      await expect(schedules.get('x', { tenant: name })).rejects.toThrow('NUL or broken Unicode')
+      await expect(schedules.pause('x', { because: name })).rejects.toThrow('NUL or broken Unicode')
+    }
+    expect(() => schedules.define('', { ...REPORT, every: HOUR })).toThrow('a name of 1 to 200')
+    expect(await schedules.list()).toEqual([])
+  })
+
+  it.each([
+    { limit: 0 },
+    { limit: 1.5 },
+    { limit: Number.NaN },
+    { after: {} },
+    { after: null },
+    { tenant: 5 },
+    { jobName: 'a\0b' },
+    { source: null },
+    { labels: null },
+    { labels: { 'a\0b': 'c' } },
+    { paused: 'yes' },
+  ])('is a condition of a list that is none: %j', async (filter) => {
+    await expect(stage().schedules.list(filter as never)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it('is a lack of options', async () => {
+    const { schedules } = stage()
+    const none = null as never
+    expect(() => schedules.define('x', none)).toThrow('takes its options as an object')
+    await expect(schedules.create('x', none)).rejects.toThrow('takes its options as an object')
+    await expect(schedules.preview(none, 1)).rejects.toThrow('takes its options as an object')
   })
 
   it('is a misspelled scope', async () => {
@@ -672,6 +717,26 @@ describe('several processes', () => {
     const { storage } = stage()
     const { cluster: _cluster, ...without } = storage
     expect(() => stage({ storage: without as never })).toThrow(expect.objectContaining({ code: 'CAPABILITY_MISSING' }))
+  })
+})
+
+describe('a schedule that this process cannot read', () => {
+  it('is told of once, and keeps no other one from firing', async () => {
+    const own = stage()
+    await own.schedules.create('of another zone', { ...REPORT, cron: '0 * * * *', zone: 'Asia/Tokyo' })
+    await own.schedules.create('hourly', { ...REPORT, every: HOUR })
+    // As it is where somebody has defined it whose tables of time zones are newer.
+    const { schedules } = own.storage.cluster as ClusterStorage
+    const { schedule } = (await schedules.get({ tenant: '', name: 'of another zone' })) as DueSchedule
+    const { jobName, payload, overlap } = schedule
+    const definition = schedule.definition.replace('Asia/Tokyo', 'Mars/Olympus')
+    await schedules.change({
+      ...{ tenant: '', name: schedule.name, isAnew: true },
+      content: { jobName, payload, overlap, definition },
+    })
+    await pass(own, 3 * HOUR)
+    expect(await instantsOf(own)).toEqual([at(HOUR), at(2 * HOUR), at(3 * HOUR)])
+    expect(own.errors).toEqual([expect.stringContaining('no time zone "Mars/Olympus"')])
   })
 })
 

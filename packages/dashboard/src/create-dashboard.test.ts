@@ -16,6 +16,16 @@ const dashboard = serveDashboard(ASSETS, { api, basePath: '/admin/durably' })
 const get = (path: string, init?: RequestInit) => dashboard(new Request(`http://host${path}`, init))
 
 describe('the handler of the dashboard', () => {
+  it.each([
+    [null, 'as an object'],
+    [{}, 'needs api'],
+    [{ api: '' }, 'needs api'],
+    [{ api, basePath: 5 }, 'basePath must be a text'],
+    [{ api, basepath: '/admin' }, 'knows no option "basepath"'],
+  ])('is refused when its options make no sense: %j', (options, expected) => {
+    expect(() => serveDashboard(ASSETS, options as never)).toThrow(expected)
+  })
+
   it.each(['/admin/durably', '/admin/durably/', '/admin/durably/runs/1?tab=logs', '/admin/durably/anything.else'])(
     'serves the page at %s, which finds its files and its data from there',
     async (path) => {

@@ -35,7 +35,9 @@ const HEADERS = {
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 /** Serves these files as a dashboard. */
-export function serveDashboard(assets: Assets, { api, basePath = '' }: DashboardOptions): DashboardHandler {
+export function serveDashboard(assets: Assets, options: DashboardOptions): DashboardHandler {
+  refuseBadOptions(options)
+  const { api, basePath = '' } = options
   const base = normalised(basePath)
   const page = pageOf(assets, { base, api: typeof api === 'string' ? api : `${base}/api` })
   return async (request) => {
@@ -48,6 +50,25 @@ export function serveDashboard(assets: Assets, { api, basePath = '' }: Dashboard
       return new Response('Only GET is possible here.', { status: 405, headers: { ...HEADERS, allow: 'GET, HEAD' } })
     }
     return withoutBody(request, fileAt(assets, path) ?? (isAsset(path) ? notFound() : html(page)))
+  }
+}
+
+const OPTIONS: Readonly<Record<keyof DashboardOptions, true>> = { api: true, basePath: true }
+
+function refuseBadOptions(options: DashboardOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError(`createDashboard() takes its options as an object, not ${String(options)}.`)
+  }
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(OPTIONS, name)) continue
+    throw new TypeError(`createDashboard() knows no option "${name}". There are ${Object.keys(OPTIONS).join(', ')}.`)
+  }
+  const { api, basePath } = options
+  if (typeof api !== 'function' && (typeof api !== 'string' || api === '')) {
+    throw new TypeError('createDashboard() needs api: a handler of createDurablyHandler(), or the address of one.')
+  }
+  if (basePath !== undefined && typeof basePath !== 'string') {
+    throw new TypeError(`basePath must be a text such as "/admin/durably", not ${String(basePath)}.`)
   }
 }
 

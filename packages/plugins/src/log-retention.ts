@@ -26,6 +26,9 @@ export interface LogRetentionOptions {
   readonly clock?: Pick<Clock, 'schedule'> | undefined
 }
 
+/** Not more than any setting may be. */
+const MOST_DAYS = 36_600
+
 const OPTIONS: OptionNames<LogRetentionOptions> = { archive: true, days: true, every: true, clock: true }
 
 const MINUTE_MS = 60_000
@@ -49,8 +52,8 @@ export function withLogRetention(options: LogRetentionOptions): Plugin {
   refuseUnknownOptions('withLogRetention()', options, OPTIONS)
   const { archive, days = DEFAULT_DAYS, every = HOUR_MS, clock = backgroundClock } = options
   requireArchive(archive)
-  if (!(typeof days === 'number' && days >= 0)) {
-    throw new InvalidOptionError(`days must be a number from 0, or Infinity, not ${String(days)}.`)
+  if (!(typeof days === 'number' && days >= 0 && (days <= MOST_DAYS || days === Number.POSITIVE_INFINITY))) {
+    throw new InvalidOptionError(`days must be a number from 0 to ${MOST_DAYS}, or Infinity, not ${String(days)}.`)
   }
   requireDuration('every', every)
   return {

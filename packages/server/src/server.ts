@@ -2,6 +2,7 @@ import type { Durably } from '@coji/durably-core'
 import { Hints } from './hints'
 import type { Settings } from './options'
 import { createPresenter, type Presenter } from './present'
+import { toProblem } from './problem'
 import { Streams } from './streams'
 
 /** What all requests share. */
@@ -18,7 +19,14 @@ export function createServer(durably: Durably, settings: Settings): Server {
     durably,
     settings,
     present: createPresenter(settings),
-    streams: new Streams(settings),
+    streams: new Streams({ ...settings, report: reporterOf(durably) }),
     hints: new Hints(durably),
+  }
+}
+
+/** What is the fault of the server, or of the application that it is in: its reader only sees the stream end. */
+function reporterOf(durably: Durably): (error: unknown) => void {
+  return (error) => {
+    if (toProblem(error) === null) durably.reportError(error, 'answer a request')
   }
 }

@@ -33,6 +33,8 @@ export interface SignLinkOptions {
 
 const SHORTEST_SECRET = 32
 const LONGEST_PAYLOAD = 2000
+/** What is later is no date that a page could show. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
  * An address for mail and chat that sends a signal to a run, once, after it was asked whether it should: whoever has it may, without
@@ -61,9 +63,12 @@ export function requireSecret(secret: unknown): void {
 }
 
 function instantOf(expires: Date | number): number {
-  const at = expires instanceof Date ? expires.getTime() : Date.now() + expires
-  if (Number.isFinite(at)) return at
-  throw new InvalidOptionError(`expires must be a Date or a number of milliseconds, not ${String(expires)}.`)
+  const at =
+    expires instanceof Date ? expires.getTime() : typeof expires === 'number' ? Date.now() + expires : Number.NaN
+  if (at <= LAST_MS) return at
+  throw new InvalidOptionError(
+    `expires must be a Date or a number of milliseconds, up to the year 9999, not ${String(expires)}.`,
+  )
 }
 
 /** `null` for what was not signed with the secret. */

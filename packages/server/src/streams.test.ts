@@ -34,14 +34,15 @@ function spring(): Spring {
 }
 
 function open(source: Source) {
-  const streams = new Streams({ keepAliveMs: 1000, recheckMs: 60_000 })
+  const reported: unknown[] = []
+  const streams = new Streams({ keepAliveMs: 1000, recheckMs: 60_000, report: (error) => reported.push(error) })
   const reader = streams.open(source).body?.getReader()
   if (reader === undefined) throw new Error('There is no stream.')
   const read = async () => {
     const { value, done } = await reader.read()
     return done ? null : new TextDecoder().decode(value)
   }
-  return { streams, reader, read }
+  return { streams, reader, read, reported }
 }
 
 describe('a stream', () => {
@@ -109,6 +110,7 @@ describe('a stream', () => {
     await failing.read()
     expect(await failing.read()).toBeNull()
     expect([one.streams.size, failing.streams.size]).toEqual([0, 0])
+    expect([one.reported, failing.reported]).toEqual([[], [new Error('gone')]])
   })
 
   it('ends when it may not be read any more, or nobody can say', async () => {

@@ -22,13 +22,18 @@ export const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const
 
+interface StreamsOptions extends Pick<Settings, 'keepAliveMs' | 'recheckMs'> {
+  /** What went wrong with a stream. */
+  readonly report: (error: unknown) => void
+}
+
 /** All streams of a server: one timer for their signs of life. Nothing is read for who does not read. */
 export class Streams {
-  readonly #settings: Pick<Settings, 'keepAliveMs' | 'recheckMs'>
+  readonly #settings: StreamsOptions
   readonly #open = new Set<OpenStream>()
   #timer: ReturnType<typeof setInterval> | null = null
 
-  constructor(settings: Pick<Settings, 'keepAliveMs' | 'recheckMs'>) {
+  constructor(settings: StreamsOptions) {
     this.#settings = settings
   }
 
@@ -55,7 +60,7 @@ export class Streams {
   }
 }
 
-interface OpenStreamOptions extends Pick<Settings, 'keepAliveMs' | 'recheckMs'> {
+interface OpenStreamOptions extends StreamsOptions {
   readonly onClosed: () => void
 }
 
@@ -98,13 +103,20 @@ class OpenStream {
   /** Whatever goes wrong ends the stream: its reader comes back, and is told then. */
   async #tellNext(): Promise<void> {
     this.#unread = 0
-    const piece = await this.#source.next().catch(() => null)
+    const piece = await this.#source.next().catch((error: unknown) => {
+      this.#options.report(error)
+      return null
+    })
     if (piece === null) this.#close()
     else this.#controller?.enqueue(ENCODER.encode(piece))
   }
 
   async #check(): Promise<void> {
-    if (!(await this.#source.isAllowed().catch(() => false))) this.#close()
+    const isAllowed = await this.#source.isAllowed().catch((error: unknown) => {
+      this.#options.report(error)
+      return false
+    })
+    if (!isAllowed) this.#close()
   }
 
   #close(): void {

@@ -100,6 +100,29 @@ describe('trouble on the way', () => {
     )
   })
 
+  it('that breaks off is as one that never came, and one without JSON is told as such', async () => {
+    const broken = () =>
+      new ReadableStream({
+        start(controller) {
+          controller.enqueue(new TextEncoder().encode('{"id":'))
+          controller.error(new TypeError('terminated'))
+        },
+      })
+    const cut = createDurablyClient({ url: 'http://a', fetch: async () => new Response(broken()) })
+    await expect(cut.getRun('x')).rejects.toMatchObject({ code: 'UNREACHABLE' })
+    await expect(cut.cancel('x')).rejects.toMatchObject({ code: 'UNKNOWN_OUTCOME' })
+    const page = createDurablyClient({ url: 'http://a', fetch: async () => new Response('<!doctype html>') })
+    await expect(page.getRuns()).rejects.toMatchObject({ code: 'HTTP', status: 200 })
+    await expect(page.subscribe('x').getReader().read()).rejects.toMatchObject({ code: 'HTTP', status: 200 })
+  })
+
+  it('of an address that is none is told, also of a stream', async () => {
+    const client = createDurablyClient({ url: '/api' })
+    await expect(client.getRuns()).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await expect(client.subscribe('x').getReader().read()).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    expect(() => createDurablyClient({ url: undefined as never })).toThrow('must be a text')
+  })
+
   it('of who may not is told, also of a stream', async () => {
     const { client } = openWithJobs({ authorize: () => null })
     await expect(client.getRuns()).rejects.toMatchObject({ code: 'UNAUTHENTICATED', status: 401 })
@@ -201,7 +224,7 @@ describe('a subscription', () => {
     let opened = 0
     const client = clientOf(async () => {
       opened += 1
-      return new Response(new ReadableStream())
+      return new Response(new ReadableStream(), { headers: { 'content-type': 'text/event-stream' } })
     })
     const reader = client.subscribe('x').getReader()
     void reader.read()

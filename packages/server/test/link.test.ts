@@ -174,6 +174,8 @@ describe('a signed link', () => {
     const options = { expires: 1, secret: SECRET, url: '' }
     await expect(signLink(run, 'a', { ...options, secret: 'short' })).rejects.toThrow('32 characters')
     await expect(signLink(run, 'a', { ...options, payload: 'x'.repeat(2000) })).rejects.toThrow('2000 characters')
-    await expect(signLink(run, 'a', { ...options, expires: Number.NaN })).rejects.toThrow('expires')
+    for (const expires of [Number.NaN, 1e16, Number.MAX_VALUE, new Date(Number.NaN), null as never]) {
+      await expect(signLink(run, 'a', { ...options, expires })).rejects.toThrow('expires')
+    }
   })
 })

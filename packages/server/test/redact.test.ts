@@ -114,3 +114,19 @@ it('says of which run and which value it is', async () => {
   const { payload } = (await ask(`GET /runs/${id}`)).json
   expect(payload).toEqual({ id, jobName: 'job', tenant: 'acme', field: 'payload' })
 })
+
+it('is told of when it throws, by a stream as well, which ends without the value', async () => {
+  const { durably, ask, handler } = openApi({
+    redact: () => {
+      throw new Error('no such card')
+    },
+  })
+  const told: string[] = []
+  durably.onError((error) => void told.push(error instanceof Error ? error.message : String(error)))
+  const { id } = await durably.trigger('job', PAYLOAD)
+  await durably.runUntilIdle()
+  expect((await ask(`GET /runs/${id}`)).status).toBe(500)
+  const follower = await followRun(handler, id)
+  expect(JSON.stringify(await follower.toEnd())).not.toContain(SECRET)
+  expect(told).toEqual(['no such card', 'no such card'])
+})

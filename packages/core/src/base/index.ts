@@ -45,7 +45,9 @@ export { toLogData, toLogText } from './logging'
 export {
   instantIn,
   isInstant,
+  isStorableDelay,
   isStorableInstant,
+  isStorableText,
   requireDelay,
   refuseBadDuration,
   refuseBadKey,

@@ -13,25 +13,36 @@ export function refuseBadText(what: string, text: unknown): void {
   if (cleanText(text, MAX_NAME_LENGTH) !== text) throw new InvalidOptionError(`${what} contains NUL or broken Unicode.`)
 }
 
+/** Postgres takes no NUL, and files keep what is no character as another one. */
+export function isStorableText(text: string): boolean {
+  return !/\0|\p{Surrogate}/u.test(text)
+}
+
 /** An empty one is most likely an id that was not there, and would be the same for all. */
 export function refuseBadKey(what: string, key: unknown): void {
   refuseBadText(what, key)
   if (key === '') throw new InvalidOptionError(`${what} must not be empty: give a text, or leave it out.`)
 }
 
+/** For how long a process waits: no database hears of it. */
 export function refuseBadDuration(what: string, ms: number | undefined): void {
-  if (ms !== undefined) requireAge(what, ms)
+  if (ms === undefined || (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY)) return
+  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
 }
 
 /** How old something is at least: 0 is a time as well. */
 export function requireAge(what: string, ms: number): void {
-  if (typeof ms === 'number' && ms >= 0 && ms < Number.POSITIVE_INFINITY) return
-  throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
+  requireDelay(what, ms)
+}
+
+/** Of what is longer databases make no date, or another one. */
+export function isStorableDelay(ms: unknown): ms is number {
+  return typeof ms === 'number' && ms >= 0 && ms <= LONGEST_DELAY_MS
 }
 
 /** For how long something is put off. */
 export function requireDelay(what: string, ms: number): void {
-  if (typeof ms === 'number' && ms >= 0 && ms <= LONGEST_DELAY_MS) return
+  if (isStorableDelay(ms)) return
   throw new InvalidOptionError(`${what} must be a number of milliseconds from 0 up to 100 years, not ${String(ms)}.`)
 }
 
@@ -57,16 +68,20 @@ export function isInstant(value: unknown): value is string {
   return !Number.isNaN(ms) && new Date(ms).toISOString() === value
 }
 
+/** For what is on or off. */
 export function requireBoolean(what: string, value: unknown): void {
   if (typeof value === 'boolean') return
   throw new InvalidOptionError(`${what} must be true or false, not ${String(value)}.`)
 }
 
 /** For what would spin, or never come, at 0. */
-export function requireDuration(what: string, ms: number, most?: number): void {
-  if (typeof ms === 'number' && ms > 0 && (most === undefined ? ms < Number.POSITIVE_INFINITY : ms <= most)) return
-  const atMost = most === undefined ? '' : ` and at most ${most} ms`
-  throw new InvalidOptionError(`${what} must be more than 0 ms${atMost}, not ${String(ms)}.`)
+export function requireDuration(what: string, ms: number, most = LONGEST_DELAY_MS): void {
+  if (typeof ms === 'number' && ms > 0 && ms <= most) return
+  const isTooLong = typeof ms === 'number' && ms > most
+  const limit = most === LONGEST_DELAY_MS ? '100 years' : `${most} ms`
+  throw new InvalidOptionError(
+    `${what} must be ${isTooLong ? `at most ${limit}` : 'more than 0 ms'}, not ${String(ms)}.`,
+  )
 }
 
 /** For counts and limits. */

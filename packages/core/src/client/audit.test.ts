@@ -110,6 +110,7 @@ describe('getAudit()', () => {
     await expect(durably.getAudit({ cursor: { at: 'yesterday', id } })).rejects.toThrow(InvalidOptionError)
     await expect(durably.getAudit({ limit: 0 })).rejects.toThrow(InvalidOptionError)
     await expect(durably.purgeAudit({ olderThan: -1 })).rejects.toThrow(InvalidOptionError)
+    await expect(durably.purgeAudit({ olderThan: Number.MAX_SAFE_INTEGER })).rejects.toThrow('up to 100 years')
     await expect(durably.purgeAudit({} as never)).rejects.toThrow('olderThan must be a number of milliseconds from 0')
     const { audit: _none, ...storage } = createMemoryStorage()
     const without = bench.open({ storage })
@@ -134,10 +135,16 @@ describe('settings', () => {
 
   it('refuse what is no value of theirs, and look past what somebody wrote by hand', async () => {
     const bad = [{ logRetentionDaysDb: -1 }, { reassignAfterSeconds: 0 }, { leaderLeaseSeconds: Number.NaN }]
-    for (const changes of [...bad, { unknown: 1 } as never, { auditRetentionDays: '3' } as never]) {
+    const tooLong = { leaderLeaseSeconds: 1e12 }
+    for (const changes of [...bad, tooLong, { unknown: 1 } as never, { auditRetentionDays: '3' } as never]) {
       await expect(durably.settings.set(changes)).rejects.toThrow(InvalidOptionError)
     }
-    await bench.storage.settings.set({ log_retention_days_db: '"soon"', reassign_after_seconds: '{}', other: '1' })
+    await bench.storage.settings.set({
+      log_retention_days_db: '"soon"',
+      reassign_after_seconds: '{}',
+      other: '1',
+      leader_lease_seconds: '1e300',
+    })
     expect(await durably.settings.get()).toEqual({})
   })
 

@@ -4,6 +4,7 @@ import {
   isInstant,
   type OptionNames,
   requireAge,
+  refuseBadText,
   refuseUnknownOptions,
   requireInteger,
 } from '../base'
@@ -58,7 +59,8 @@ export function createAuditReads({ storage }: Engine, tenant?: string): AuditRea
     async getAudit(filter = {}) {
       refuseUnknownOptions('getAudit()', filter, FILTER)
       const group = capability(storage, 'audit', 'getAudit()')
-      const { limit, cursor } = filter
+      const { limit, cursor, ...texts } = filter
+      for (const [name, text] of Object.entries(texts)) refuseBadText(name, text)
       if (limit !== undefined) requireInteger('limit', limit, { from: 1 })
       if (cursor !== undefined) requireCursor(cursor)
       const scope = tenant === undefined ? {} : { tenant }

@@ -12,6 +12,7 @@ import { MOST_TOGETHER, TRIGGER_BATCH, type TriggerBatch, type TriggerOptions } 
 import { type BatchedRun, capability, type EnqueueAnswer, type NewRun } from '../port'
 import { refuseOthers } from './debounce'
 import { retriedWrite } from './retried-write'
+import { inTurn } from './turns'
 
 export function refuseBadBatch(batch: TriggerBatch, options: TriggerOptions): void {
   if (typeof batch !== 'object' || batch === null) {
@@ -42,7 +43,8 @@ export async function enqueueBatched(
   const own = { key: `batch ${key}`, max, maxBytes: MAX_VALUE_BYTES }
   const batched: BatchedRun = { run: { ...run, start: { afterMs: isFull ? 0 : within } }, ...own }
   if (transaction !== null) return storage.join(batched, transaction)
-  return retriedWrite(engine, 'the trigger', () => storage.join(batched))
+  const write = () => retriedWrite(engine, 'the trigger', () => storage.join(batched))
+  return inTurn(engine, [run.tenant, run.jobName, own.key], write)
 }
 
 function entriesIn(payload: Json | null, max: number): number {

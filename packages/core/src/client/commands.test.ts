@@ -178,6 +178,8 @@ describe('purge', () => {
     ['a status that is no end', { status: 'running' as 'failed' }],
     ['a negative age', { olderThan: -1 }],
     ['an age that is no number', { olderThan: Number.NaN }],
+    ['an age that no date has room for', { olderThan: Number.MAX_SAFE_INTEGER }],
+    ['a date that is later than what is kept', { olderThan: new Date(8.64e15) }],
     ['an invalid Date', { olderThan: new Date(Number.NaN) }],
     ['a negative number to keep', { keepNewest: -1 }],
   ])('refuses %s', async (_what, options) => {

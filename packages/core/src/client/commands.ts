@@ -5,6 +5,8 @@ import {
   ENDED_STATUSES,
   type EndedStatus,
   InvalidOptionError,
+  isStorableDelay,
+  isStorableInstant,
   NotFoundError,
   type OptionNames,
   ParkedError,
@@ -19,7 +21,7 @@ import { removeAll } from './remove-all'
 import { capability, COMMANDED_FROM, type PurgeParams, type RunCommand, type RunRecord, type Scope } from '../port'
 import { type Actor, actorIn, type CommandOptions, notedBy, type Noted } from './acting'
 import { continuationStateOf } from './explain'
-import { listOf } from './runs'
+import { isId, listOf } from './runs'
 
 /** Which ended runs `purge()` removes: those that meet every condition. */
 export interface PurgeOptions {
@@ -95,7 +97,7 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
     notedBy(engine, ACTIONS[call], actorIn(`${ACTIONS[call]}()`, options, as))
 
   async function apply(command: RunCommand, eventOf: (run: RunRecord) => EventInput): Promise<RunRecord> {
-    if (typeof command.runId !== 'string') throw NotFoundError.run(String(command.runId))
+    if (!isId(command.runId)) throw NotFoundError.run(String(command.runId))
     const answer = await storage.command({ ...command, ...scope })
     if (!answer.applied)
       throw answer.reason === 'not-found' ? NotFoundError.run(command.runId) : conflict(command, answer.run)
@@ -124,7 +126,7 @@ export function createRunCommands({ engine, tenant, as, onApplied, onSignal }: R
     },
     async signal(id, name, ...[payload, options = {}]) {
       const signals = capability(storage, 'signals', 'signal()')
-      if (typeof id !== 'string') throw NotFoundError.run(String(id))
+      if (!isId(id)) throw NotFoundError.run(String(id))
       if (typeof name !== 'string' || name === '')
         throw new InvalidOptionError('signal() needs the name of the signal.')
       refuseBadText('The name of a signal', name)
@@ -230,8 +232,7 @@ const ACTIONS = {
 } as const
 
 function isAge(olderThan: number | Date): boolean {
-  if (olderThan instanceof Date) return !Number.isNaN(olderThan.getTime())
-  return typeof olderThan === 'number' && olderThan >= 0 && Number.isFinite(olderThan)
+  return olderThan instanceof Date ? isStorableInstant(olderThan) : isStorableDelay(olderThan)
 }
 
 function statesFor(kind: Exclude<RunCommand['kind'], 'cancel'>): readonly string[] {
@@ -254,7 +255,7 @@ function toPurge(options: PurgeOptions): PurgeParams {
   const { olderThan, status, jobName, tenant, keepNewest } = options
   if (olderThan !== undefined && !isAge(olderThan)) {
     throw new InvalidOptionError(
-      `olderThan must be a Date or a number of milliseconds from 0, not ${String(olderThan)}.`,
+      `olderThan must be a Date of the years 1 to 9999, or a number of milliseconds from 0 up to 100 years, not ${String(olderThan)}.`,
     )
   }
   if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })

@@ -47,6 +47,56 @@ it('does not wait for ever when triggers keep coming', async () => {
   expect(ran).toEqual([4])
 })
 
+/** The first write waits until it is let go. */
+function heldUp() {
+  let letGo = () => {}
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const { debounce } = bench.storage
+  let isFirst = true
+  const hold = async () => {
+    const waits = isFirst
+    isFirst = false
+    if (waits) await gate
+  }
+  const storage = {
+    ...bench.storage,
+    debounce: {
+      ...debounce,
+      enqueue: (...args: Parameters<typeof debounce.enqueue>) => hold().then(() => debounce.enqueue(...args)),
+      join: (...args: Parameters<typeof debounce.join>) => hold().then(() => debounce.join(...args)),
+    },
+  }
+  const job = bench.open({ storage }).defineJob({ name: 'index', input: anything }, () => null)
+  return { job, letGo }
+}
+
+it.each([
+  [{ debounce: 5000 }, ['b']],
+  [{ batch: { max: 9, within: 5000 } }, ['a', 'b']],
+] as const)('keeps triggers of one process in their order: %j', async (options, expected) => {
+  const { job, letGo } = heldUp()
+  const triggers = [job.trigger(['a'], options), job.trigger(['b'], options)]
+  await bench.clock.advance(100)
+  letGo()
+  const [one, other] = await Promise.all(triggers)
+  expect(other?.id).toBe(one?.id)
+  expect((await job.getRuns()).map(({ payload }) => payload)).toEqual([expected])
+})
+
+it('lets one go on when the one before is held up', async () => {
+  const { job, letGo } = heldUp()
+  const first = job.trigger('a', { debounce: 60_000 })
+  const second = job.trigger('b', { debounce: 60_000 })
+  const other = await job.trigger('c', { debounce: { wait: 60_000, key: 'of its own' } })
+  expect(other.deduplicated).toBe(false)
+  await bench.clock.advance(5000)
+  expect((await second).payload).toBe('b')
+  letGo()
+  await first
+})
+
 it('keeps keys apart', async () => {
   const { durably, job, ran } = indexer()
   durably.start()

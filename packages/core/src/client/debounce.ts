@@ -3,6 +3,7 @@ import type { Engine } from '../engine'
 import { TRIGGER_DEBOUNCE, type TriggerDebounce, type TriggerOptions } from '../job'
 import { capability, type DebouncedRun, type EnqueueAnswer, type NewRun } from '../port'
 import { retriedWrite } from './retried-write'
+import { inTurn } from './turns'
 
 /** Only one trigger at a time can wait for others: several at once know of each other. */
 export function refuseGathering(options: Omit<TriggerOptions, 'debounce' | 'batch'>): void {
@@ -51,5 +52,6 @@ export function enqueueDebounced(
   const start = { afterMs: Math.min(wait, maxWait ?? wait) }
   const debounced: DebouncedRun = { run: { ...run, start }, key, waitMs: wait, maxWaitMs: maxWait }
   if (transaction !== null) return storage.enqueue(debounced, transaction)
-  return retriedWrite(engine, 'the trigger', () => storage.enqueue(debounced))
+  const write = () => retriedWrite(engine, 'the trigger', () => storage.enqueue(debounced))
+  return inTurn(engine, [run.tenant, run.jobName, key], write)
 }

@@ -254,6 +254,32 @@ describe('getRuns', () => {
     await expect(office().durably.getRuns({ limit })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
+  it.each([
+    { tenant: 'a\0b' },
+    { tenant: 5 },
+    { jobName: ['a', 'a\ud800b'] },
+    { labels: null },
+    { labels: { a: 'b\0' } },
+    { idPrefix: 'abcdef\0' },
+    { errorCode: 'E\0' },
+  ])('refuses %j as a condition, on every storage alike', async (filter) => {
+    const { durably } = office()
+    await expect(durably.getRuns(filter as never)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    await expect(durably.counts(filter as never)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it('finds no run under an id that no database keeps, and does not ask for it', async () => {
+    const { durably } = office()
+    durably.storage.getRun = () => Promise.reject(new Error('asked'))
+    durably.storage.command = () => Promise.reject(new Error('asked'))
+    for (const id of ['a\0b', 'a\ud800b']) {
+      expect([await durably.getRun(id), await durably.getSteps(id)]).toEqual([null, []])
+      await expect(durably.cancel(id)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    }
+    expect(() => durably.scoped({ tenant: 'a\0b' })).toThrow('NUL')
+    await expect(durably.getAudit({ actor: 'a\0b' })).rejects.toThrow('NUL')
+  })
+
   it('asks the storage for each status once', async () => {
     const { durably } = office()
     const asked: unknown[] = []

@@ -1,4 +1,4 @@
-import { instantIn, InvalidOptionError, type OptionNames } from '../base'
+import { instantIn, InvalidOptionError, isStorableText, type OptionNames } from '../base'
 import type { RunQuery, StepKind } from '../port'
 
 /** What a run can wait for: a retry or a decision about it, or in its job a signal, an instant, or the end of other runs. */
@@ -55,6 +55,7 @@ export function toSearch({ createdFrom, createdBefore, idPrefix, errorCode, wait
 }
 
 function refuseBadWord(name: keyof RunSearch, given: unknown): void {
-  if (given === undefined || (typeof given === 'string' && given !== '' && given.length <= 512)) return
+  if (given === undefined) return
+  if (typeof given === 'string' && given !== '' && given.length <= 512 && isStorableText(given)) return
   throw new InvalidOptionError(`${name} must be a text of 1 to 512 characters, not ${String(given)}.`)
 }

@@ -9,10 +9,12 @@ import {
   RUN_STATUSES,
   type RunStatus,
   isInstant,
+  isStorableText,
+  refuseBadText,
 } from '../base'
 import { readLogs } from './archived-logs'
 import { continuationStateOf, explainRun, type WorkerNow } from './explain'
-import { type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
+import { requireLabels, type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
 import { readStatistics, type Statistics, type StatisticsFilter } from './statistics'
 import { RUN_SEARCH, type RunSearch, toSearch } from './run-search'
 import {
@@ -159,9 +161,9 @@ export function refuseBadSeq(after: number): void {
   throw new InvalidOptionError(`after must be the seq of an event, or 0, not ${String(after)}.`)
 }
 
-/** What a route without its parameter hands over is the id of no run. */
+/** What a route without its parameter hands over is the id of no run, nor is what no database keeps. */
 export function isId(id: unknown): id is string {
-  return typeof id === 'string'
+  return typeof id === 'string' && isStorableText(id)
 }
 
 function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit, ...search }: RunFilter): RunQuery {
@@ -169,6 +171,12 @@ function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit
   const unknown = statuses?.find((each) => !RUN_STATUSES.includes(each))
   if (unknown !== undefined) {
     throw new InvalidOptionError(`"${unknown}" is not a status. There are ${RUN_STATUSES.join(', ')}.`)
+  }
+  refuseBadText('tenant', tenant)
+  for (const name of jobName === undefined ? [] : listOf(jobName)) refuseBadText('jobName', name ?? null)
+  for (const [name, value] of labels === undefined ? [] : Object.entries(requireLabels(labels, 'labels of a filter'))) {
+    refuseBadText('The name of a label', name)
+    refuseBadText(`Label "${name}"`, value)
   }
   for (const [name, given] of Object.entries({ waitsForRetry, parked })) {
     if (given !== undefined) requireBoolean(name, given)

@@ -1,4 +1,4 @@
-import { InvalidOptionError, type Json, refuseUnknownOptions } from '../base'
+import { InvalidOptionError, isStorableDelay, type Json, refuseUnknownOptions } from '../base'
 import type { Engine } from '../engine'
 import { capability } from '../port'
 import { type CommandOptions, notedBy } from './acting'
@@ -31,15 +31,19 @@ const FRESH_MS = 5000
 
 interface Rule {
   readonly name: string
+  /** Milliseconds. */
+  readonly unit: number
   readonly isAboveZero: boolean
 }
 
+const DAY_MS = 86_400_000
+
 /** Under which name each is stored. */
 const SETTINGS: Readonly<Record<keyof SettingValues, Rule>> = {
-  logRetentionDaysDb: { name: 'log_retention_days_db', isAboveZero: false },
-  auditRetentionDays: { name: 'audit_retention_days', isAboveZero: false },
-  reassignAfterSeconds: { name: 'reassign_after_seconds', isAboveZero: true },
-  leaderLeaseSeconds: { name: 'leader_lease_seconds', isAboveZero: true },
+  logRetentionDaysDb: { name: 'log_retention_days_db', unit: DAY_MS, isAboveZero: false },
+  auditRetentionDays: { name: 'audit_retention_days', unit: DAY_MS, isAboveZero: false },
+  reassignAfterSeconds: { name: 'reassign_after_seconds', unit: 1000, isAboveZero: true },
+  leaderLeaseSeconds: { name: 'leader_lease_seconds', unit: 1000, isAboveZero: true },
 }
 const KEYS = Object.keys(SETTINGS) as (keyof SettingValues)[]
 const TAKEN = Object.fromEntries(KEYS.map((key) => [key, true] as const))
@@ -84,13 +88,13 @@ function toStored(changes: SettingChanges): Readonly<Record<string, Json | null>
   return Object.fromEntries(entries)
 }
 
-function isFit({ isAboveZero }: Rule, value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && (isAboveZero ? value > 0 : value >= 0)
+function isFit({ isAboveZero, unit }: Rule, value: unknown): value is number {
+  return typeof value === 'number' && isStorableDelay(value * unit) && !(isAboveZero && value === 0)
 }
 
 function unfit(key: keyof SettingValues, value: unknown): InvalidOptionError {
   const least = SETTINGS[key].isAboveZero ? 'above' : 'from'
-  return new InvalidOptionError(`${key} must be a number ${least} 0, or null, not ${String(value)}.`)
+  return new InvalidOptionError(`${key} must be a number ${least} 0 up to 100 years, or null, not ${String(value)}.`)
 }
 
 /** What somebody wrote into the table that is no value is as if it were not there. */

@@ -23,6 +23,7 @@ import {
   handled,
   InvalidOptionError,
   onRejection,
+  refuseBadText,
   refuseUnknownOptions,
 } from '../base'
 import {
@@ -189,6 +190,7 @@ function scopeIn(scope: Scoped): Scoped {
   if (scope.as !== undefined && !('tenant' in scope)) return scope
   // A session without a tenant must not see everybody's runs.
   if (typeof scope.tenant !== 'string') throw new InvalidOptionError('scoped() needs a tenant that is a string.')
+  refuseBadText('tenant', scope.tenant)
   return scope
 }
 

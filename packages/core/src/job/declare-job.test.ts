@@ -105,6 +105,7 @@ describe('a declared job', () => {
     expect(() => declareJob({ name: 'x', input: {} as never })).toThrow('needs an input schema')
     expect(() => declareJob({ name: 'x', input, output: {} as never })).toThrow('The output of job "x" is no schema.')
     expect(() => declareJob({ name: 'x', input, timeout: Number.NaN })).toThrow('more than 0 ms')
+    expect(() => declareJob({ name: 'x', input, timeout: Number.MAX_SAFE_INTEGER })).toThrow('at most 100 years')
     expect(() => declareJob(undefined as never)).toThrow('declareJob() takes its options as an object')
   })
 })

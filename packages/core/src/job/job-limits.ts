@@ -45,7 +45,7 @@ function requireRate(rateLimit: RateLimit, scope: LimitScope, what: string): Rat
   refuseUnknownOptions(`${what}: rateLimit`, rateLimit, RATE_LIMIT)
   const { max, per } = rateLimit
   requireInteger(`${what}: rateLimit.max`, max, { from: 1 })
-  requireDuration(`${what}: rateLimit.per`, per)
+  requireDuration(`${what}: rateLimit.per`, per, Number.MAX_VALUE)
   if (scope === 'database' && max > MOST_STARTS) {
     throw new InvalidOptionError(
       `${what}: rateLimit.max is at most ${MOST_STARTS} with scope 'database', not ${max}. Make max and per smaller alike.`,

@@ -5,6 +5,7 @@ import {
   encodeValue,
   InvalidOptionError,
   isEnded,
+  isStorableDelay,
   isStorableInstant,
   type Json,
   NotFoundError,
@@ -123,17 +124,17 @@ export function sleepStep(call: CtxCall, until: number | Date): Promise<void> {
   const nothing: Found = { output: null }
   return wait(call, {
     kind: 'sleep',
-    due: toDue(call.name, until),
+    due: toDue(`ctx.sleep("${call.name}")`, until),
     look: async () => null,
     whenDue: () => nothing,
   })
 }
 
-function toDue(name: string, until: number | Date): NonNullable<StepWrite['due']> {
-  if (typeof until === 'number' && until >= 0 && Number.isFinite(until)) return { inMs: Math.ceil(until) }
+function toDue(what: string, until: number | Date): NonNullable<StepWrite['due']> {
+  if (isStorableDelay(until)) return { inMs: Math.ceil(until) }
   if (until instanceof Date && isStorableInstant(until)) return { at: until.toISOString() }
   throw new InvalidOptionError(
-    `ctx.sleep("${name}") needs milliseconds from 0, or a Date of the years 1 to 9999, not ${String(until)}.`,
+    `${what} needs milliseconds from 0 up to 100 years, or a Date of the years 1 to 9999, not ${String(until)}.`,
   )
 }
 
@@ -148,7 +149,7 @@ export function waitForStep<T>(call: CtxCall, options: WaitForOptions<T>): Promi
   return wait(call, {
     kind: 'signal',
     waitName,
-    due: timeout === undefined ? null : toDue(name, timeout),
+    due: timeout === undefined ? null : toDue(`The timeout of ctx.waitFor("${name}")`, timeout),
     async look() {
       const signal = await scope.looks.takeSignal(signals, waitName)
       return signal === null ? null : { ...(await accept(signal, schema)), consumedSignals: [signal.position] }

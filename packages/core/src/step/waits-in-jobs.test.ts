@@ -149,7 +149,7 @@ describe('ctx.sleep', () => {
     expect(await now()).toMatchObject({ status: 'cancelled' })
   })
 
-  it.each([-1, Number.NaN, new Date('nonsense')])('is refused for %s', async (until) => {
+  it.each([-1, Number.NaN, Number.MAX_VALUE, new Date('nonsense')])('is refused for %s', async (until) => {
     const { now } = await perform((ctx) => ctx.sleep('odd', until))
     expect(await now()).toMatchObject({ status: 'failed', error: expect.stringContaining('ctx.sleep("odd")') })
   })

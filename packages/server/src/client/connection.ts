@@ -1,5 +1,6 @@
 import { createParser } from 'eventsource-parser'
-import { toError } from './errors'
+import { InvalidOptionError } from '@coji/durably-core'
+import { notOurs, toError } from './errors'
 import { pause } from './pause'
 import type { Transport } from './transport'
 
@@ -60,15 +61,23 @@ async function opened(
   { path, headers, signal }: ConnectionOptions,
   connection: AbortSignal,
 ): Promise<Response | null> {
-  const response = await transport.open(path, headers(), connection).catch(() => null)
-  if (response === null || response.ok) return response
+  const response = await transport.open(path, headers(), connection).catch((error: unknown) => {
+    if (error instanceof InvalidOptionError) throw error
+    return null
+  })
+  if (response === null || isStream(response)) return response
   if (response.status >= 500 || response.status === 429) {
     await response.body?.cancel().catch(() => {})
     return null
   }
-  const error = await toError(response)
+  const error = response.ok ? notOurs(response, 'a stream') : await toError(response)
+  await response.body?.cancel().catch(() => {})
   if (signal.aborted) return null
   throw error
+}
+
+function isStream({ ok, headers }: Response): boolean {
+  return ok && headers.get('content-type')?.startsWith('text/event-stream') === true
 }
 
 /** Whatever cuts it off is its end. */

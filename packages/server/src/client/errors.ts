@@ -54,6 +54,12 @@ export async function toError(response: Response): Promise<DurablyError> {
   }
 }
 
+/** What answers everything with a page of its own, such as that of an application or of a login. */
+export function notOurs({ status, url }: Response, wanted: 'JSON' | 'a stream'): ServerError {
+  const where = url === '' ? 'What is at this address' : `What is at ${url}`
+  return new ServerError('HTTP', `${where} answered ${status} without ${wanted}. Is the handler mounted there?`, status)
+}
+
 /** Something between us and the server may answer as well. */
 async function problemIn(response: Response): Promise<Problem | null> {
   if (response.headers.get('content-type')?.startsWith('application/problem+json') !== true) return null

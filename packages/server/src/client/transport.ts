@@ -1,5 +1,5 @@
-import { UnknownOutcomeError } from '@coji/durably-core'
-import { toError, UnreachableError } from './errors'
+import { InvalidOptionError, UnknownOutcomeError } from '@coji/durably-core'
+import { notOurs, toError, UnreachableError } from './errors'
 
 /** Where the server is, and how it is asked. */
 export interface TransportOptions {
@@ -26,6 +26,7 @@ export interface Transport {
 }
 
 export function createTransport({ url, fetch: given, headers: ours }: TransportOptions): Transport {
+  if (typeof url !== 'string') throw new InvalidOptionError(`The url of a client must be a text, not ${String(url)}.`)
   const base = url.replace(/\/$/, '')
   const send = given ?? ((request: Request) => fetch(request))
 
@@ -38,20 +39,12 @@ export function createTransport({ url, fetch: given, headers: ours }: TransportO
   return {
     async get(path, query = {}) {
       const request = await toRequest(`${path}${toSearch(query)}`, {})
-      return answerOf(
-        await send(request).catch((cause: unknown) => {
-          throw new UnreachableError(cause)
-        }),
-      )
+      return answerOf(send(request), (cause) => new UnreachableError(cause))
     },
     async write(method, path, body) {
       const content = body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body }
       const request = await toRequest(path, { method, ...content })
-      return answerOf(
-        await send(request).catch((cause: unknown) => {
-          throw new UnknownOutcomeError('the request', { cause })
-        }),
-      )
+      return answerOf(send(request), (cause) => new UnknownOutcomeError('the request', { cause }))
     },
     async open(path, headers, signal) {
       return send(await toRequest(path, { headers: { accept: 'text/event-stream', ...headers }, signal }))
@@ -62,7 +55,9 @@ export function createTransport({ url, fetch: given, headers: ours }: TransportO
 /** Outside of a page there is nothing that an address could be relative to. */
 function absolute(address: string): string {
   const { location } = globalThis as { readonly location?: { readonly href: string } }
-  return location === undefined ? address : new URL(address, location.href).href
+  if (location !== undefined) return new URL(address, location.href).href
+  if (URL.canParse(address)) return address
+  throw new InvalidOptionError(`The url of a client outside of a page is a whole address, unlike "${address}".`)
 }
 
 function toSearch(query: Query): string {
@@ -78,7 +73,18 @@ function toSearch(query: Query): string {
   return text === '' ? '' : `?${text}`
 }
 
-async function answerOf<T>(response: Response): Promise<T> {
+/** An answer that breaks off is lost as well as one that never came. */
+async function answerOf<T>(answered: Promise<Response>, lost: (cause: unknown) => Error): Promise<T> {
+  const orLost = (cause: unknown) => {
+    throw lost(cause)
+  }
+  const response = await answered.catch(orLost)
   if (!response.ok) throw await toError(response)
-  return (response.status === 204 ? undefined : await response.json()) as T
+  if (response.status === 204) return undefined as T
+  const text = await response.text().catch(orLost)
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    throw notOurs(response, 'JSON')
+  }
 }
