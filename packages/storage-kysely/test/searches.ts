@@ -189,6 +189,8 @@ export const PIECES: Readonly<Record<string, (storage: KyselyStorage) => Promise
   'messages of a rare tenant': (storage) => storage.cluster.inbox.list({ ...FEW, tenant: 'rare' }),
   'messages of a rare type': (storage) => storage.cluster.inbox.list({ ...FEW, types: ['rare'] }),
   'messages of a type that none has': (storage) => storage.cluster.inbox.list({ ...FEW, types: ['none'] }),
+  'messages that are sent out anew': (storage) =>
+    storage.cluster.inbox.replay({ query: { types: ['none'] }, limit: 500 }),
   'unwanted messages': (storage) => storage.cluster.inbox.list({ ...FEW, isUnwanted: true }),
   'counts of messages': (storage) => storage.cluster.inbox.counts({}),
   'counts of messages of a rare tenant': (storage) => storage.cluster.inbox.counts({ tenant: 'rare' }),

@@ -4257,33 +4257,71 @@ select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as "wa
 from "durably_inbox" as m indexed by "durably_inbox_created";
 
 -- inbox: replay
-update "durably_inbox"
-set processed_at = null, wanted = 0, round = round + 1
-where processed_at is not null
+select "m"."created_at" as first, "m"."id" as second
+from "durably_inbox" as m indexed by "durably_inbox_created"
+order by "m"."created_at" desc, "m"."id" desc
+limit 1;
+
+select "m"."created_at" as first, "m"."id" as second, m.id, m.round, case when processed_at is not null then 1 else 0 end as is_found
+from "durably_inbox" as m indexed by "durably_inbox_created"
+where ("m"."created_at", "m"."id") <= (?, ?)
+order by "m"."created_at" asc, "m"."id" asc
+limit ?;
+
+update "durably_inbox" as m
+set processed_at = null, wanted = 0, round = m.round + 1
+where m.id in (
+  select t.id
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+    from json_each(?)
+  ) as t
+)
+and (m.id || '/' || m.round) in (
+  select t.id || '/' || t.round
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+    from json_each(?)
+  ) as t
+)
 returning id;
 
 -- inbox: replay, by somebody
+-- as inbox: replay, 1
+
+select "m"."created_at" as first, "m"."id" as second, m.id, m.round, case when +type in (
+  select value
+  from json_each(?)
+)
+and processed_at is not null then 1 else 0 end as is_found
+from "durably_inbox" as m indexed by "durably_inbox_created"
+where ("m"."created_at", "m"."id") <= (?, ?)
+order by "m"."created_at" asc, "m"."id" asc
+limit ?;
+
 insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
 select ?, {now}, ?, ?, ?, 'messages', '', null, json_object('messages', count(*), 'of', json(?))
 from (
   select 1
-  from "durably_inbox"
-  where +type in (
-    select value
-    from json_each(?)
+  from "durably_inbox" as m
+  where m.id in (
+    select t.id
+    from (
+      select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+      from json_each(?)
+    ) as t
   )
-  and processed_at is not null
+  and (m.id || '/' || m.round) in (
+    select t.id || '/' || t.round
+    from (
+      select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+      from json_each(?)
+    ) as t
+  )
 ) as m
 having count(*) > 0;
 
-update "durably_inbox"
-set processed_at = null, wanted = 0, round = round + 1
-where +type in (
-  select value
-  from json_each(?)
-)
-and processed_at is not null
-returning id;
+-- as inbox: replay, 3
 
 -- inbox: purge
 delete from "durably_inbox"

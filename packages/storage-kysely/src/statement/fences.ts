@@ -74,6 +74,8 @@ export const FENCES = {
   'lead.over': (dialect: SqlDialect): Sql => sql`l.lead_until <= ${dialect.now}`,
   /** Written so that no index on what waits is taken for it: each row is looked up by its id. */
   'deliver.round': (round: Sql): Sql => sql`case when m.processed_at is null then m.round end = ${round}`,
+  /** Replay looks first and writes later. */
+  'replay.round': (seen: Sql, dialect: SqlDialect): Sql => dialect.isAmong(sql`(m.id || '/' || m.round)`, seen),
   'release.lead': (isLeading: Sql): Sql => isLeading,
   'release.whole': (isWhole: Sql): Sql => isWhole,
   'deliver.lead': (isLeading: Sql): Sql => isLeading,

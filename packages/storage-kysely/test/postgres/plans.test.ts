@@ -462,6 +462,8 @@ describe('plans', () => {
     'timed-out runs of a job': (storage) =>
       storage.getRuns({ statuses: ['timed_out'], jobNames: ['other'], limit: 100 }),
     'runs that wait for a signal': (storage) => storage.getRuns({ waitsForKinds: ['signal'], limit: 100 }),
+    'messages that are sent out anew': (storage) =>
+      storage.cluster.inbox.replay({ query: { types: ['none'] }, limit: 100 }),
     'children of a run': (storage) => storage.getRuns({ parentRunId: 'F'.padEnd(25, '0').concat('4'), limit: 100 }),
   }
 
