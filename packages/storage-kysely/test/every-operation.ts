@@ -175,6 +175,7 @@ const OF_READS: readonly Operation[] = [
   held('tail', (storage, { id }) => storage.events.tail([{ runId: id, after: 0 }], 10)),
   held('tail: of much', (storage, { id }) => storage.events.tail([{ runId: id, after: 0 }], 10_000)),
   held('getLogs', (storage, { id }) => storage.logs.getLogs(id, { limit: 10 })),
+  held('getLogs: after one', (storage, { id }) => storage.logs.getLogs(id, { limit: 10, after: 'log' })),
   held('findLogs', (storage, { id: runId }) => storage.logs.findLogs([{ runId, id: 'log' }])),
   held('getUnread', (storage, { id }) => storage.signals.getUnread(id)),
 ]

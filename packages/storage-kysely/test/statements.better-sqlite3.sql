@@ -3094,9 +3094,10 @@ join "durably_runs" as r on r.id = json_extract(c.value, '$[0]');
 -- as tail, 1
 
 -- getLogs
-select "l".*
+select "l".*, "l"."rowid" as place
 from "durably_logs" as l
 where l.run_id = ?
+and "l"."rowid" > ?
 and exists (
   select 1
   from "durably_runs" as r
@@ -3105,11 +3106,24 @@ and exists (
     or r.tenant = ?
   )
 )
-and (? is null
-  or "l"."rowid" > (
-    select "a"."rowid"
-    from "durably_logs" as a
-    where a.id = ?
+order by "l"."rowid"
+limit ?;
+
+-- getLogs: after one
+select "l".*, "l"."rowid" as place
+from "durably_logs" as l
+where l.run_id = ?
+and "l"."rowid" > (
+  select "a"."rowid"
+  from "durably_logs" as a
+  where a.id = ?
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and (? is null
+    or r.tenant = ?
   )
 )
 order by "l"."rowid"

@@ -2857,26 +2857,40 @@ join "durably_runs" as r on r.id = cast(c.value ->> 0 as text);
 -- as tail, 1
 
 -- getLogs
-select {columns of l: logs}
+select {columns of l: logs}, "l"."write_order" as place
 from "durably_logs" as l
 where l.run_id = cast($1 as text)
+and "l"."write_order" > cast($2 as bigint)
 and exists (
   select 1
   from "durably_runs" as r
-  where r.id = cast($2 as text)
-  and (cast($3 as text) is null
-    or r.tenant = cast($4 as text)
-  )
-)
-and (cast($5 as text) is null
-  or "l"."write_order" > (
-    select "a"."write_order"
-    from "durably_logs" as a
-    where a.id = cast($6 as text)
+  where r.id = cast($3 as text)
+  and (cast($4 as text) is null
+    or r.tenant = cast($5 as text)
   )
 )
 order by "l"."write_order"
-limit cast($7 as bigint);
+limit cast($6 as bigint);
+
+-- getLogs: after one
+select {columns of l: logs}, "l"."write_order" as place
+from "durably_logs" as l
+where l.run_id = cast($1 as text)
+and "l"."write_order" > (
+  select "a"."write_order"
+  from "durably_logs" as a
+  where a.id = cast($2 as text)
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($3 as text)
+  and (cast($4 as text) is null
+    or r.tenant = cast($5 as text)
+  )
+)
+order by "l"."write_order"
+limit cast($6 as bigint);
 
 -- findLogs
 select {columns of l: logs}

@@ -156,6 +156,9 @@ const events = `insert into durably_run_events (run_id, seq, event_type, payload
 
 const logs = `insert into durably_logs (id, run_id, level, message, timestamp) select id, id, 'info', 'text', now() from durably_runs ${SOME}`
 
+/** A run with a log of the same id. */
+const LOGGED = `F${'10'.padStart(24, '0')}`
+
 const signals = `insert into durably_signals (run_id, position, name, created_at) select id, 1, 'go', now() from durably_runs ${SOME}`
 
 const starts = `insert into durably_job_starts (job_name, nth, started_at)
@@ -423,6 +426,7 @@ describe('plans', () => {
       storage.cluster.inbox.purge(LEAD, { olderThanMs: 86_400_000, limit: 100 }),
     'purge of messages by somebody': (storage) =>
       storage.cluster.inbox.purge(null, { olderThanMs: 86_400_000, limit: 100, audit: NOTE }),
+    'logs of a run after one': (storage) => storage.logs.getLogs(LOGGED, { after: LOGGED, limit: 100 }),
     'ended runs with logs': (storage) =>
       storage.archiving.findLogged({ olderThanMs: 86_400_000, after: null, limit: 100 }),
     'logs that go to the archive': (storage) =>
@@ -496,7 +500,6 @@ describe('plans', () => {
 
   /** Those that no statement reads by, and what they are for. */
   const OTHERWISE: Readonly<Record<string, string>> = {
-    durably_logs_pkey: 'keeps an id to one log',
     durably_steps_pkey: 'keeps an id to one step',
     durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',
