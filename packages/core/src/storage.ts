@@ -29,6 +29,7 @@ export {
   afterRecovery,
   afterRetry,
   afterUnpark,
+  type ArchivedLogs,
   type ArchivingStorage,
   type AssignedParams,
   type AssignedRun,

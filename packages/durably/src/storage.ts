@@ -43,6 +43,7 @@ export {
   afterRecovery,
   afterRetry,
   afterUnpark,
+  type ArchivedLogs,
   type ArchivingStorage,
   type AssignedParams,
   type AssignedRun,

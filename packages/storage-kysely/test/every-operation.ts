@@ -198,6 +198,12 @@ const OF_GROUPS: readonly Operation[] = [
   ended('archiving: refer', (storage, { id: runId, version }) =>
     storage.archiving.refer({ runId, version, name: 'name' }),
   ),
+  held('archiving: getUnarchived', (storage, { id }) =>
+    storage.archiving.getUnarchived(id, { last: 'log', limit: 10 }),
+  ),
+  plain('archiving: removeArchived', (storage) =>
+    storage.archiving.removeArchived({ runId: 'run', name: 'name', last: 'log', limit: 10 }),
+  ),
   plain('archiving: giveUp', (storage) => storage.archiving.giveUp({ announcedForMs: 1000, limit: 10 })),
   plain('archiving: forget', (storage) => storage.archiving.forget(['name'])),
   plain('audit: list', (storage) => storage.audit.list({ actor: 'ann', cursor: { at: SOON, id: 'a' }, limit: 10 })),

@@ -3457,22 +3457,6 @@ and exists (
 on conflict
 do nothing;
 
-delete from "durably_logs"
-where run_id = ?
-and exists (
-  select 1
-  from "durably_runs" as r
-  where r.id = ?
-  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
-  and r.version = ?
-  and exists (
-    select 1
-    from "durably_archive_strays" as s
-    where s.name = ?
-    and s.is_given_up = 0
-  )
-);
-
 update "durably_runs" as r
 set log_ref = ?, version = r.version + 1, updated_at = {now}
 where r.id = ?
@@ -3488,6 +3472,58 @@ returning id;
 
 delete from "durably_archive_strays"
 where name = ?
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and r.log_ref = ?
+);
+
+-- archiving: getUnarchived
+select "l".*, "l"."rowid" as place
+from "durably_logs" as l
+where l.run_id = ?
+and "l"."rowid" > coalesce((
+    select "a"."rowid"
+    from "durably_logs" as a
+    where a.id = ?
+  ), 0
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and (? is null
+    or r.tenant = ?
+  )
+)
+order by "l"."rowid"
+limit ?;
+
+-- archiving: removeArchived
+delete from "durably_logs"
+where id in (
+  select l.id
+  from "durably_logs" as l
+  where l.run_id = ?
+  and "l"."rowid" <= (
+    select "a"."rowid"
+    from "durably_logs" as a
+    where a.id = ?
+  )
+  order by "l"."rowid"
+  limit ?
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and r.log_ref = ?
+);
+
+select 1
+from "durably_logs" as l
+where l.id = ?
 and exists (
   select 1
   from "durably_runs" as r

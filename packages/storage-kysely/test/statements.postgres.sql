@@ -3231,22 +3231,6 @@ and exists (
 on conflict
 do nothing;
 
-delete from "durably_logs"
-where run_id = cast($1 as text)
-and exists (
-  select 1
-  from "durably_runs" as r
-  where r.id = cast($2 as text)
-  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
-  and r.version = cast($3 as bigint)
-  and exists (
-    select 1
-    from "durably_archive_strays" as s
-    where s.name = cast($4 as text)
-    and s.is_given_up = 0
-  )
-);
-
 update "durably_runs" as r
 set log_ref = cast($1 as text), version = r.version + 1, updated_at = {now}
 where r.id = cast($2 as text)
@@ -3262,6 +3246,59 @@ returning id;
 
 delete from "durably_archive_strays"
 where name = cast($1 as text)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($2 as text)
+  and r.log_ref = cast($3 as text)
+);
+
+-- archiving: getUnarchived
+select {columns of l: logs}, "l"."write_order" as place
+from "durably_logs" as l
+where l.run_id = cast($1 as text)
+and "l"."write_order" > coalesce((
+    select "a"."write_order"
+    from "durably_logs" as a
+    where a.id = cast($2 as text)
+  ), 0
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($3 as text)
+  and (cast($4 as text) is null
+    or r.tenant = cast($5 as text)
+  )
+)
+order by "l"."write_order"
+limit cast($6 as bigint);
+
+-- archiving: removeArchived
+delete from "durably_logs"
+where id = any(array(
+    select l.id
+    from "durably_logs" as l
+    where l.run_id = cast($1 as text)
+    and "l"."write_order" <= (
+      select "a"."write_order"
+      from "durably_logs" as a
+      where a.id = cast($2 as text)
+    )
+    order by "l"."write_order"
+    limit cast($3 as bigint)
+  )
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($4 as text)
+  and r.log_ref = cast($5 as text)
+);
+
+select 1
+from "durably_logs" as l
+where l.id = cast($1 as text)
 and exists (
   select 1
   from "durably_runs" as r

@@ -1,4 +1,4 @@
-export type { ArchivingStorage, EndCursor, LogArchive, LoggedRuns } from './archiving'
+export type { ArchivedLogs, ArchivingStorage, EndCursor, LogArchive, LoggedRuns } from './archiving'
 export {
   type AuditCursor,
   type AuditNote,

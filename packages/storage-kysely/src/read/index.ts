@@ -1,6 +1,6 @@
 export { createEvents } from './events'
 export { lastPlace, type Listing, readEntries, readListing, sumListing } from './listing'
-export { createLogs } from './logs'
+export { createLogPages, createLogs } from './logs'
 export type { Reader } from './reader'
 export { createReads, msUntil, type Reads } from './reads'
 export { isOfJobs, isOfStatuses, isOfTenant } from './run-conditions'

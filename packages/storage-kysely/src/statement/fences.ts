@@ -60,6 +60,7 @@ export const FENCES = {
   'archive.unchanged': (version: Sql): Sql => sql`r.version = ${version}`,
   'archive.announced': (strays: Sql, name: Sql): Sql =>
     sql`exists (select 1 from ${strays} as s where s.name = ${name} and s.is_given_up = 0)`,
+  'archive.name': (name: Sql): Sql => sql`r.log_ref = ${name}`,
 
   'command.tenant': (tenant: Sql): Sql => sql`(${tenant} is null or r.tenant = ${tenant})`,
   'cancel.status': (): Sql => statusIn(['cancel']),

@@ -159,6 +159,8 @@ const logs = `insert into durably_logs (id, run_id, level, message, timestamp) s
 /** A run with a log of the same id. */
 const LOGGED = `F${'10'.padStart(24, '0')}`
 
+const archived = `update durably_runs set log_ref = 'name' where id = '${LOGGED}'`
+
 const signals = `insert into durably_signals (run_id, position, name, created_at) select id, 1, 'go', now() from durably_runs ${SOME}`
 
 const starts = `insert into durably_job_starts (job_name, nth, started_at)
@@ -350,6 +352,7 @@ describe('plans', () => {
       labels,
       steps,
       logs,
+      archived,
       events,
       signals,
       starts,
@@ -429,8 +432,12 @@ describe('plans', () => {
     'logs of a run after one': (storage) => storage.logs.getLogs(LOGGED, { after: LOGGED, limit: 100 }),
     'ended runs with logs': (storage) =>
       storage.archiving.findLogged({ olderThanMs: 86_400_000, after: null, limit: 100 }),
-    'logs that go to the archive': (storage) =>
+    'a run refers to the archive': (storage) =>
       storage.archiving.refer({ runId: 'F'.padEnd(25, '0').concat('4'), version: 1, name: 'name' }),
+    'logs that are not in the archive': (storage) =>
+      storage.archiving.getUnarchived(LOGGED, { last: LOGGED, limit: 100 }),
+    'logs that leave for the archive': (storage) =>
+      storage.archiving.removeArchived({ runId: LOGGED, name: 'name', last: LOGGED, limit: 100 }),
     'audit, a page': (storage) => storage.audit.list({ limit: 100 }),
     'audit of a run': (storage) => storage.audit.list({ target: 'run 7', limit: 100 }),
     'purge of the audit': (storage) => storage.audit.purge({ olderThanMs: 86_400_000, limit: 100 }),
