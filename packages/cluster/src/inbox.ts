@@ -1,4 +1,4 @@
-import { type CommandOptions, ConflictError, type Durably } from '@coji/durably-core'
+import { type Clock, type CommandOptions, ConflictError, type Durably } from '@coji/durably-core'
 import {
   instantIn,
   refuseBadText,
@@ -7,14 +7,21 @@ import {
   requireDuration,
   type OptionNames,
 } from '@coji/durably-core/extend'
-import type { Lead, MessageCounts, MessageQuery, MessageRecord } from '@coji/durably-core/storage'
+import type {
+  Lead,
+  MessageCounts,
+  MessageQuery,
+  MessageRecord,
+  MessageReplay,
+  ReplayAnswer,
+} from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
 import { refuseBadConditions, refuseBadPlace } from './conditions'
 import { deliverWaiting } from './deliver'
 import { Duty, soonest } from './duty'
 import { releaseGathered } from './release'
 import { subscribeJobs } from './subscriptions'
-import { DAY_MS, hourly, removeAll } from './upkeep'
+import { AT_ONCE, DAY_MS, hourly, removeAll } from './upkeep'
 
 /** What `createInbox` takes. */
 export interface InboxOptions {
@@ -86,6 +93,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
   requireDuration('pollingInterval', pollingInterval)
   const cluster = clusterOf(durably, 'createInbox()')
   const { inbox } = cluster
+  const { clock } = durably.drafts.environment
   let delivered = 0
   const remove = (lead: Lead, limit: number) => inbox.purge(lead, { olderThanMs: keep, limit })
   const upkeep = hourly({ durably, cluster, remove })
@@ -127,10 +135,12 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
     async replay(filter, options = {}) {
       refuseUnknownOptions('replay()', filter, FILTER)
       refuseUnknownOptions('replay()', options, { as: true })
-      const { audit } = durably.drafts.noted('inbox.replay', options.as)
-      const count = await inbox.replay(toQuery(filter), audit)
-      duty.wake()
-      return count
+      const query = toQuery(filter)
+      return inBatches(clock, async (batch) => {
+        const answer = await inbox.replay({ query, ...batch, ...durably.drafts.noted('inbox.replay', options.as) })
+        duty.wake()
+        return answer
+      })
     },
     async forget(jobName, options = {}) {
       refuseUnknownOptions('forget()', options, { as: true })
@@ -142,8 +152,24 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       refuseUnknownOptions('purge()', options, { olderThan: true, as: true })
       const { olderThan: olderThanMs, as } = options
       requireAge('olderThan', olderThanMs)
-      return removeAll((limit) => inbox.purge(null, { olderThanMs, limit, ...durably.drafts.noted('inbox.purge', as) }))
+      return removeAll(clock, (limit) =>
+        inbox.purge(null, { olderThanMs, limit, ...durably.drafts.noted('inbox.purge', as) }),
+      )
     },
+  }
+}
+
+type ReplayBatch = Pick<MessageReplay, 'limit' | 'cursor'>
+
+/** So many at a time, until there is no next batch. */
+async function inBatches(clock: Clock, replay: (batch: ReplayBatch) => Promise<ReplayAnswer>): Promise<number> {
+  let count = 0
+  for (let batch: ReplayBatch = { limit: AT_ONCE }; ; ) {
+    const { replayed, next } = await replay(batch)
+    count += replayed
+    if (next === null) return count
+    await clock.turn?.()
+    batch = { limit: AT_ONCE, cursor: next }
   }
 }
 

@@ -74,6 +74,18 @@ describe('who sends messages out anew', () => {
   })
 })
 
+describe('who sends many messages out anew', () => {
+  it('does so in batches, each with its own entry', async () => {
+    const { durably } = stage()
+    const inbox = createInbox(durably)
+    for (let n = 0; n < 1200; n++) await durably.publish({ type: 'x' })
+    await inbox.drain()
+    expect(await inbox.replay({ type: 'x' }, { as })).toBe(1200)
+    const entries = await durably.getAudit()
+    expect(entries.map(({ after }) => (after as { messages: number }).messages).reverse()).toEqual([500, 500, 200])
+  })
+})
+
 describe('who removes messages, or what a job wants', () => {
   it('is kept with which messages these were', async () => {
     const { durably, clock } = stage()

@@ -6,7 +6,7 @@ import {
   LogArchiveError,
   type Plugin,
 } from '@coji/durably-core'
-import type { ArchivingStorage, EndCursor, LogRecord, LogStorage } from '@coji/durably-core/storage'
+import type { ArchivedLogs, ArchivingStorage, EndCursor, LoggedRuns, LogRecord } from '@coji/durably-core/storage'
 import { type OptionNames, refuseUnknownOptions, requireDuration } from '@coji/durably-core/extend'
 import { backgroundClock } from './background-clock'
 import { goReportedRounds } from './rounds'
@@ -36,7 +36,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const DEFAULT_DAYS = 14
 
-/** How many runs are looked at, and how many logs are read, at a time. */
+/** How many runs are looked at, and how many logs are read and removed, at a time. */
 const RUNS = 200
 const LOGS = 1000
 
@@ -92,6 +92,8 @@ interface MoverOptions {
   readonly every: number
 }
 
+type LoggedRun = LoggedRuns['runs'][number]
+
 class LogMover {
   readonly #durably: Durably
   readonly #archive: LogArchive
@@ -124,7 +126,7 @@ class LogMover {
   async #move(olderThanMs: number, isStopped: () => boolean): Promise<void> {
     while (Number.isFinite(olderThanMs) && !isStopped()) {
       const { runs, last } = await this.#storage.findLogged({ olderThanMs, after: this.#after, limit: RUNS })
-      for (const run of runs) if (!isStopped()) await this.#moveLogsOf(run)
+      for (const run of runs) if (!isStopped()) await this.#moveLogsOf(run, isStopped)
       if (last === null || isStopped()) break
       this.#after = last
     }
@@ -148,29 +150,57 @@ class LogMover {
   }
 
   /** Logs that cannot be put with those that the archive has already stay where they are. */
-  async #moveLogsOf({ id, version }: { readonly id: string; readonly version: number }): Promise<void> {
-    const run = await this.#durably.storage.getRun(id)
-    if (run?.version !== version) return
-    const name = nameFor(id)
-    await this.#storage.announce(name)
+  async #moveLogsOf(run: LoggedRun, isStopped: () => boolean): Promise<void> {
     try {
-      await this.#archive.write(name, this.#logsOf(id, run.logRef ?? null))
+      const archived = (await this.#archiveLogsOf(run)) ?? (await this.#archivedOf(run.id))
+      if (archived !== null) await this.#removeArchived(archived, isStopped)
     } catch (error) {
       if (!(error instanceof LogArchiveError)) throw error
       this.#durably.reportError(error, NAME)
-      return
     }
-    await this.#storage.refer({ runId: id, version, name })
   }
 
-  async *#logsOf(runId: string, logRef: string | null): AsyncIterable<readonly LogRecord[]> {
+  /** `null`: the archive has them all, or somebody else was quicker. */
+  async #archiveLogsOf({ id: runId, version }: LoggedRun): Promise<ArchivedLogs | null> {
+    const run = await this.#durably.storage.getRun(runId)
+    if (run?.version !== version) return null
+    const { logRef = null } = run
+    const seen = { last: logRef === null ? null : await lastOf(this.#archive.read(logRef)) }
+    const unarchived = await this.#storage.getUnarchived(runId, { ...seen, limit: 1 })
+    if (unarchived.length === 0) return null
+    const name = nameFor(runId)
+    await this.#storage.announce(name)
+    await this.#archive.write(name, this.#logsOf(runId, logRef, seen))
+    const isReferredTo = await this.#storage.refer({ runId, version, name })
+    return isReferredTo && seen.last !== null ? { runId, name, last: seen.last } : null
+  }
+
+  async *#logsOf(
+    runId: string,
+    logRef: string | null,
+    seen: { last: string | null },
+  ): AsyncIterable<readonly LogRecord[]> {
     if (logRef !== null) yield* this.#archive.read(logRef)
-    const logs = this.#durably.storage.logs as LogStorage
-    for (let last: LogRecord | undefined; ; ) {
-      const page = await logs.getLogs(runId, { limit: LOGS, ...(last !== undefined && { after: last.id }) })
+    for (;;) {
+      const page = await this.#storage.getUnarchived(runId, { ...seen, limit: LOGS })
       yield page
+      seen.last = page.at(-1)?.id ?? seen.last
       if (page.length < LOGS) return
-      last = page.at(-1)
+    }
+  }
+
+  /** Who put them there may have died before they were removed from the database: whoever comes by goes on. */
+  async #archivedOf(runId: string): Promise<ArchivedLogs | null> {
+    const { logRef: name = null } = (await this.#durably.storage.getRun(runId)) ?? {}
+    const last = name === null ? null : await lastOf(this.#archive.read(name))
+    return name === null || last === null ? null : { runId, name, last }
+  }
+
+  async #removeArchived(archived: ArchivedLogs, isStopped: () => boolean): Promise<void> {
+    const { clock } = this.#durably.drafts.environment
+    for (let isOver = false; !isOver && !isStopped(); ) {
+      isOver = await this.#storage.removeArchived({ ...archived, limit: LOGS })
+      await clock.turn?.()
     }
   }
 
@@ -187,6 +217,12 @@ class LogMover {
     // A plugin with an archive is refused by an instance whose storage has no such group.
     return this.#durably.storage.archiving as ArchivingStorage
   }
+}
+
+async function lastOf(pages: AsyncIterable<readonly LogRecord[]>): Promise<string | null> {
+  let last: string | null = null
+  for await (const page of pages) last = page.at(-1)?.id ?? last
+  return last
 }
 
 /** New at each try: whoever writes a second file for a run cannot touch the first. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { type DurablyEvent, InvalidOptionError, type LogArchive, LogArchiveError } from '@coji/durably-core'
-import type { LogRecord } from '@coji/durably-core/storage'
+import type { ArchivingStorage, LogRecord, Storage } from '@coji/durably-core/storage'
 import { createFakeClock } from '@coji/durably-core/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { blobArchive, withLogPersistence, withLogRetention, type LogRetentionOptions } from '../src/index'
@@ -60,6 +60,21 @@ function inBlobs(): LogArchive {
   })
 }
 
+/** Of a process that dies before one of its calls. */
+function mortal(storage: ReturnType<typeof createMemoryStorage>, life: { left: number }): Storage {
+  const archiving = Object.fromEntries(
+    Object.entries(storage.archiving).map(([name, call]) => [
+      name,
+      (...args: readonly unknown[]) => {
+        life.left -= 1
+        if (life.left < 0) return Promise.reject(new Error('This process is dead.'))
+        return (call as (...all: readonly unknown[]) => Promise<unknown>)(...args)
+      },
+    ]),
+  )
+  return { ...storage, archiving: archiving as unknown as ArchivingStorage }
+}
+
 /** An instance whose storage, engine and plugin share one clock that stands still. */
 function setUp(options: Partial<LogRetentionOptions> = {}) {
   const clock = createFakeClock()
@@ -95,7 +110,7 @@ function setUp(options: Partial<LogRetentionOptions> = {}) {
   }
   const messages = async (id: string, page = {}) => (await durably.getLogs(id, page)).map(({ message }) => message)
   const inDatabase = async (id: string) => (await storage.logs.getLogs(id, {})).map(({ message }) => message)
-  return { clock, storage, durably, open, kept, log, failing, retryWith, messages, inDatabase }
+  return { clock, storage, durably, open, archive, kept, log, failing, retryWith, messages, inDatabase }
 }
 
 describe('withLogRetention', () => {
@@ -143,6 +158,51 @@ describe('withLogRetention', () => {
     expect(await durably.getLogs(id)).toEqual(all)
     expect((await storage.getRun(id))?.logRef).not.toBe(logRef)
     expect(kept.size).toBe(1)
+  })
+
+  it('shows each line once, wherever a process dies, and the next one ends what was begun', async () => {
+    const lines = Array.from({ length: 2500 }, (_, index) => `line ${index}`)
+    const left: number[] = []
+    for (let nth = 1, hasDied = true; hasDied; nth++) {
+      const { clock, storage, archive, kept, open, failing, retryWith, messages, inDatabase } = setUp({
+        days: Infinity,
+      })
+      const id = await failing(...lines)
+      const life = { left: nth }
+      const dying = instance({ storage: mortal(storage, life), environment: { clock } })
+      dying.use(withLogRetention({ archive, days: 1, clock }))
+      await clock.advance(2 * DAY)
+      hasDied = life.left < 0
+      left.push((await inDatabase(id)).length)
+      expect(await messages(id)).toEqual(lines)
+      expect(await messages(id, { limit: 2400 })).toEqual(lines.slice(0, 2400))
+      await dying.close()
+      await retryWith(id, 'again')
+      expect(await messages(id)).toEqual([...lines, 'again'])
+      open({ days: 1 })
+      await clock.advance(3 * DAY)
+      expect(await inDatabase(id)).toEqual([])
+      expect(await messages(id)).toEqual([...lines, 'again'])
+      expect(kept.size).toBe(1)
+    }
+    expect([...new Set(left)]).toEqual([2500, 1500, 500, 0])
+  })
+
+  it('ends what another has begun who died, without writing it anew', async () => {
+    const { clock, storage, archive, kept, open, log, messages, inDatabase } = setUp({ days: Infinity })
+    const id = await log('a', 'b')
+    const { id: last = '' } = (await storage.logs.getLogs(id, {})).at(-1) ?? {}
+    const { version = 0 } = (await storage.getRun(id)) ?? {}
+    const logs = await storage.logs.getLogs(id, {})
+    await storage.archiving.announce('begun')
+    await archive.write('begun', pages(logs))
+    await storage.archiving.refer({ runId: id, version, name: 'begun' })
+    await storage.archiving.removeArchived({ runId: id, name: 'begun', last, limit: 1 })
+    expect([await inDatabase(id), await messages(id)]).toEqual([['b'], ['a', 'b']])
+    open({ days: 1 })
+    await clock.advance(2 * DAY)
+    expect([await inDatabase(id), await messages(id)]).toEqual([[], ['a', 'b']])
+    expect([...kept.keys()]).toEqual(['begun'])
   })
 
   it('removes what belongs to runs that are deleted or purged', async () => {

@@ -90,6 +90,8 @@ function createArchives(context: SqlContext, { executor, told, passed }: GroupPa
       const isKept = await passed(() => archiving.refer(removers, params))
       return told.changed(isKept, () => (isKept ? [params.runId] : []))
     },
+    getUnarchived: (runId, options) => archiving.getUnarchived(callers, runId, options),
+    removeArchived: (params) => passed(() => archiving.removeArchived(removers, params)),
     giveUp: (params) => passed(() => archiving.giveUp(removers, params)),
     forget: (names) => passed(() => archiving.forget(removers, names)),
   }

@@ -57,6 +57,21 @@ function ended(name: string, act: (storage: KyselyStorage, run: RunRecord) => Pr
   })
 }
 
+/** About messages that were delivered. */
+function delivered(name: string, act: (storage: KyselyStorage) => Promise<unknown>): Operation {
+  return operation(name, async (storage) => {
+    const { inbox, lead: take } = storage.cluster
+    const lead = (await take(LEAD)) as Lead
+    const { messages } = await inbox.waiting(100)
+    const nothing = { wanted: 0, runs: [], gathered: [] }
+    await inbox.deliver(
+      lead,
+      messages.map(({ id: messageId, round }) => ({ messageId, round, ...nothing })),
+    )
+    return () => act(storage)
+  })
+}
+
 const schedule: NewSchedule = {
   ...{ id: 'schedule', tenant: '', name: 'nightly', source: null, jobName: 'other' },
   ...{ payload: null, definition: '{}', overlap: 'skip' },
@@ -160,6 +175,7 @@ const OF_READS: readonly Operation[] = [
   held('tail', (storage, { id }) => storage.events.tail([{ runId: id, after: 0 }], 10)),
   held('tail: of much', (storage, { id }) => storage.events.tail([{ runId: id, after: 0 }], 10_000)),
   held('getLogs', (storage, { id }) => storage.logs.getLogs(id, { limit: 10 })),
+  held('getLogs: after one', (storage, { id }) => storage.logs.getLogs(id, { limit: 10, after: 'log' })),
   held('findLogs', (storage, { id: runId }) => storage.logs.findLogs([{ runId, id: 'log' }])),
   held('getUnread', (storage, { id }) => storage.signals.getUnread(id)),
 ]
@@ -181,6 +197,12 @@ const OF_GROUPS: readonly Operation[] = [
   plain('archiving: announce', (storage) => storage.archiving.announce('name')),
   ended('archiving: refer', (storage, { id: runId, version }) =>
     storage.archiving.refer({ runId, version, name: 'name' }),
+  ),
+  held('archiving: getUnarchived', (storage, { id }) =>
+    storage.archiving.getUnarchived(id, { last: 'log', limit: 10 }),
+  ),
+  plain('archiving: removeArchived', (storage) =>
+    storage.archiving.removeArchived({ runId: 'run', name: 'name', last: 'log', limit: 10 }),
   ),
   plain('archiving: giveUp', (storage) => storage.archiving.giveUp({ announcedForMs: 1000, limit: 10 })),
   plain('archiving: forget', (storage) => storage.archiving.forget(['name'])),
@@ -254,8 +276,10 @@ const OF_CLUSTER: readonly Operation[] = [
   ),
   plain('inbox: list', (storage) => storage.cluster.inbox.list({ limit: 10 })),
   plain('inbox: counts', (storage) => storage.cluster.inbox.counts({})),
-  plain('inbox: replay', (storage) => storage.cluster.inbox.replay({})),
-  plain('inbox: replay, by somebody', (storage) => storage.cluster.inbox.replay({ types: ['x'] }, noteOf())),
+  delivered('inbox: replay', (storage) => storage.cluster.inbox.replay({ query: {}, limit: 100 })),
+  delivered('inbox: replay, by somebody', (storage) =>
+    storage.cluster.inbox.replay({ query: { types: ['x'] }, limit: 100, audit: noteOf() }),
+  ),
   plain('inbox: purge', (storage) => storage.cluster.inbox.purge(null, ANY_AGE)),
   led('inbox: purge, by the leader', (storage, lead) => storage.cluster.inbox.purge(lead, ANY_AGE)),
   plain('inbox: purge, by somebody', (storage) => storage.cluster.inbox.purge(null, { ...ANY_AGE, audit: noteOf() })),

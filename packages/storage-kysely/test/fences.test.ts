@@ -44,6 +44,17 @@ const RACES: Partial<Record<FenceName, (place: Place) => Promise<void>>> = {
       expect(await storage.purge({ statuses: ['completed', 'failed'], limit: 10 })).toBe(1)
       expect(await other.getRun(failed.id)).toMatchObject({ status: 'completed', attempt: 2 })
     }),
+  'replay.round': (place) =>
+    withTwo(place, async ({ storage, other, afterTheLook }) => {
+      const ids = [await deliverOne(other), await deliverOne(other)]
+      const { next } = await storage.cluster.inbox.replay({ query: {}, limit: 1 })
+      if (next === null) throw new Error('There is a second message.')
+      afterTheLook(() => other.cluster.inbox.replay({ query: {}, limit: 1, cursor: next }))
+      const late = await storage.cluster.inbox.replay({ query: {}, limit: 1, cursor: next })
+      expect(late.replayed).toBe(0)
+      const rounds = (await other.cluster.inbox.list({})).map(({ id, round }) => [id, round])
+      expect(rounds).toEqual(ids.map((id) => [id, 1]))
+    }),
 }
 
 /**
@@ -118,6 +129,16 @@ async function withTwo({ database, fences }: Place, test: (two: Two) => Promise<
     await other.close()
     await opened.dispose()
   }
+}
+
+async function deliverOne({ cluster }: KyselyStorage): Promise<string> {
+  const id = crypto.randomUUID()
+  const content = { tenant: '', type: 'x', payload: null, dedupeKey: null } as const
+  await cluster.inbox.publish([{ id, ...content, start: { afterMs: 0 } }])
+  const lead = await cluster.lead({ name: 'inbox', workerId: 'w', ttlMs: 60_000 })
+  if (lead === null) throw new Error('The lead is free.')
+  await cluster.inbox.deliver(lead, [{ messageId: id, round: 0, wanted: 0, runs: [], gathered: [] }])
+  return id
 }
 
 const FAIL = { kind: 'fail', error: 'no', detail: { name: 'Error' }, events: [], eventsIfCancelled: [] } as const

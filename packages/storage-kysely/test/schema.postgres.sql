@@ -98,7 +98,7 @@ create table durably_logs (
   write_order bigint not null generated always as identity
 );
 CREATE UNIQUE INDEX durably_logs_pkey ON durably_logs USING btree (id);
-CREATE INDEX durably_logs_run ON durably_logs USING btree (run_id, "timestamp");
+CREATE INDEX durably_logs_written ON durably_logs USING btree (run_id, write_order);
 
 create table durably_paused_jobs (
   job_name text collate "C" not null,

@@ -90,8 +90,7 @@ CREATE TABLE "durably_logs" ("id" text not null primary key,
   "data" text,
   "timestamp" text not null) strict;
 
-CREATE INDEX "durably_logs_run" on "durably_logs" ("run_id",
-  "timestamp");
+CREATE INDEX "durably_logs_written" on "durably_logs" ("run_id");
 
 CREATE TABLE "durably_paused_jobs" ("job_name" text not null primary key,
   "paused_at" text not null) strict, without rowid;

@@ -169,6 +169,12 @@ describe(`lists and counts of ${RUNS} runs`, () => {
     expect(plan.filter((line) => line === SORTS)).toEqual([])
   })
 
+  const ofLogs = Object.entries({ ...PIECES, ...READS }).filter(([name]) => /logs of a run/.test(name))
+  it.each(ofLogs)('%s: a page reads its own and no others', async (_name, act) => {
+    const plan = (await plansOf(() => act(storage))).filter((line) => /\bl\b|ORDER BY/.test(line))
+    expect(new Set(plan)).toEqual(new Set(['SEARCH l USING INDEX durably_logs_written (run_id=? AND rowid>?)']))
+  })
+
   it.each(Object.entries(COUNTS))('counts of %s are right up to where they end', async (_name, query) => {
     const { capped, whole } = await countedBothWays(storage, query)
     expect(capped).toEqual(whole)

@@ -120,12 +120,14 @@ const WITH_STEPS = idOf(8)
 /** How many rows of each there are beside the runs. */
 const COUNTED = {
   events: scaled({ quick: 20, full: 10_000 }),
+  eventsOfARun: scaled({ quick: 1500, full: 100_000 }),
   logsOfARun: scaled({ quick: 1500, full: 10_000 }),
   steps: scaled({ quick: 500, full: 5000 }),
   schedules: scaled({ quick: 1000, full: 1_000_000 }),
 }
 const EVERY = scaled({ quick: 11, full: 1 })
 const FOLLOWED = 100
+const WITH_EVENTS = idOf(FOLLOWED + 100)
 const LOGGED = scaled({ quick: 1, full: 100 })
 
 function idOf(number: number): string {
@@ -158,6 +160,10 @@ export function fillOthers({ nth, numbers, json }: Words): readonly string[] {
     `insert into durably_run_events (run_id, seq, event_type, payload, created_at)
       select r.id, n.i, 'step:progress', ${json(`'{"n":1}'`)}, r.created_at
       from durably_runs as r cross join (${numbers(COUNTED.events)}) as n where ${nth} <= ${FOLLOWED}`,
+    `insert into durably_run_events (run_id, seq, event_type, payload, created_at)
+      select r.id, n.i, 'step:progress', ${json(`'{"n":1}'`)}, r.created_at
+      from durably_runs as r cross join (${numbers(COUNTED.eventsOfARun)}) as n where r.id = '${WITH_EVENTS}'`,
+    `update durably_runs set last_event_sequence = ${COUNTED.eventsOfARun} where id = '${WITH_EVENTS}'`,
     `update durably_runs set last_event_sequence = ${COUNTED.events} where ${nth} <= ${FOLLOWED}`,
     `insert into durably_logs (id, run_id, level, message, timestamp)
       select 'L' || n.i || ' ' || r.id, r.id, 'info', 'text', r.created_at
@@ -170,6 +176,7 @@ export function fillOthers({ nth, numbers, json }: Words): readonly string[] {
 
 const FOLLOWERS = Array.from({ length: FOLLOWED }, (_, n) => ({ runId: idOf(n + 1), after: 0 }))
 const PLACES = Array.from({ length: COUNTED.logsOfARun }, (_, n) => ({ runId: RUN, id: `L${n + 1} ${RUN}` }))
+const LAST_LOGS = `L${COUNTED.logsOfARun - 10} ${RUN}`
 const LONG_PAGE = { limit: 201 } as const
 const MANY_LABELS = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [n === 0 ? 'team' : `label ${n}`, 'red']))
 
@@ -177,6 +184,9 @@ const MANY_LABELS = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [n 
 export const PIECES: Readonly<Record<string, (storage: KyselyStorage) => Promise<unknown>>> = {
   'what happened to a hundred runs': (storage) => storage.events.tail(FOLLOWERS, 100),
   'logs of what happened': (storage) => storage.logs.findLogs(PLACES),
+  'all logs of a run': (storage) => storage.logs.getLogs(RUN, {}),
+  'many logs of a run': (storage) => storage.logs.getLogs(RUN, { after: `L100 ${RUN}`, limit: COUNTED.logsOfARun }),
+  'all that happened to a run': (storage) => storage.events.getEvents(WITH_EVENTS, {}),
   'notes of a rare tenant': (storage) => storage.audit.list({ ...FEW, tenant: 'rare' }),
   'notes of a rare actor': (storage) => storage.audit.list({ ...FEW, actor: 'rare' }),
   'notes of what nobody did': (storage) => storage.audit.list({ ...FEW, action: 'nothing' }),
@@ -189,6 +199,8 @@ export const PIECES: Readonly<Record<string, (storage: KyselyStorage) => Promise
   'messages of a rare tenant': (storage) => storage.cluster.inbox.list({ ...FEW, tenant: 'rare' }),
   'messages of a rare type': (storage) => storage.cluster.inbox.list({ ...FEW, types: ['rare'] }),
   'messages of a type that none has': (storage) => storage.cluster.inbox.list({ ...FEW, types: ['none'] }),
+  'messages that are sent out anew': (storage) =>
+    storage.cluster.inbox.replay({ query: { types: ['none'] }, limit: 500 }),
   'unwanted messages': (storage) => storage.cluster.inbox.list({ ...FEW, isUnwanted: true }),
   'counts of messages': (storage) => storage.cluster.inbox.counts({}),
   'counts of messages of a rare tenant': (storage) => storage.cluster.inbox.counts({ tenant: 'rare' }),
@@ -210,6 +222,7 @@ export const READS: Readonly<Record<string, (storage: KyselyStorage) => Promise<
   },
   'the events of a run': (storage) => storage.events.getEvents(RUN, FEW),
   'the logs of a run': (storage) => storage.logs.getLogs(RUN, FEW),
+  'the last logs of a run': (storage) => storage.logs.getLogs(RUN, { ...FEW, after: LAST_LOGS }),
   'notes of operators': (storage) => storage.audit.list(FEW),
   'notes of a run': (storage) => storage.audit.list({ ...FEW, target: RUN }),
   'paused jobs': (storage) => storage.limits.paused(),

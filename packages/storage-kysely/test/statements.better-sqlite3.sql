@@ -3100,9 +3100,10 @@ join "durably_runs" as r on r.id = json_extract(c.value, '$[0]');
 -- as tail, 1
 
 -- getLogs
-select "l".*
+select "l".*, "l"."rowid" as place
 from "durably_logs" as l
 where l.run_id = ?
+and "l"."rowid" > ?
 and exists (
   select 1
   from "durably_runs" as r
@@ -3111,11 +3112,24 @@ and exists (
     or r.tenant = ?
   )
 )
-and (? is null
-  or "l"."rowid" > (
-    select "a"."rowid"
-    from "durably_logs" as a
-    where a.id = ?
+order by "l"."rowid"
+limit ?;
+
+-- getLogs: after one
+select "l".*, "l"."rowid" as place
+from "durably_logs" as l
+where l.run_id = ?
+and "l"."rowid" > (
+  select "a"."rowid"
+  from "durably_logs" as a
+  where a.id = ?
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and (? is null
+    or r.tenant = ?
   )
 )
 order by "l"."rowid"
@@ -3449,22 +3463,6 @@ and exists (
 on conflict
 do nothing;
 
-delete from "durably_logs"
-where run_id = ?
-and exists (
-  select 1
-  from "durably_runs" as r
-  where r.id = ?
-  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
-  and r.version = ?
-  and exists (
-    select 1
-    from "durably_archive_strays" as s
-    where s.name = ?
-    and s.is_given_up = 0
-  )
-);
-
 update "durably_runs" as r
 set log_ref = ?, version = r.version + 1, updated_at = {now}
 where r.id = ?
@@ -3480,6 +3478,58 @@ returning id;
 
 delete from "durably_archive_strays"
 where name = ?
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and r.log_ref = ?
+);
+
+-- archiving: getUnarchived
+select "l".*, "l"."rowid" as place
+from "durably_logs" as l
+where l.run_id = ?
+and "l"."rowid" > coalesce((
+    select "a"."rowid"
+    from "durably_logs" as a
+    where a.id = ?
+  ), 0
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and (? is null
+    or r.tenant = ?
+  )
+)
+order by "l"."rowid"
+limit ?;
+
+-- archiving: removeArchived
+delete from "durably_logs"
+where id in (
+  select l.id
+  from "durably_logs" as l
+  where l.run_id = ?
+  and "l"."rowid" <= (
+    select "a"."rowid"
+    from "durably_logs" as a
+    where a.id = ?
+  )
+  order by "l"."rowid"
+  limit ?
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = ?
+  and r.log_ref = ?
+);
+
+select 1
+from "durably_logs" as l
+where l.id = ?
 and exists (
   select 1
   from "durably_runs" as r
@@ -4269,33 +4319,71 @@ select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as "wa
 from "durably_inbox" as m indexed by "durably_inbox_created";
 
 -- inbox: replay
-update "durably_inbox"
-set processed_at = null, wanted = 0, round = round + 1
-where processed_at is not null
+select "m"."created_at" as first, "m"."id" as second
+from "durably_inbox" as m indexed by "durably_inbox_created"
+order by "m"."created_at" desc, "m"."id" desc
+limit 1;
+
+select "m"."created_at" as first, "m"."id" as second, m.id, m.round, case when processed_at is not null then 1 else 0 end as is_found
+from "durably_inbox" as m indexed by "durably_inbox_created"
+where ("m"."created_at", "m"."id") <= (?, ?)
+order by "m"."created_at" asc, "m"."id" asc
+limit ?;
+
+update "durably_inbox" as m
+set processed_at = null, wanted = 0, round = m.round + 1
+where m.id in (
+  select t.id
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+    from json_each(?)
+  ) as t
+)
+and (m.id || '/' || m.round) in (
+  select t.id || '/' || t.round
+  from (
+    select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+    from json_each(?)
+  ) as t
+)
 returning id;
 
 -- inbox: replay, by somebody
+-- as inbox: replay, 1
+
+select "m"."created_at" as first, "m"."id" as second, m.id, m.round, case when +type in (
+  select value
+  from json_each(?)
+)
+and processed_at is not null then 1 else 0 end as is_found
+from "durably_inbox" as m indexed by "durably_inbox_created"
+where ("m"."created_at", "m"."id") <= (?, ?)
+order by "m"."created_at" asc, "m"."id" asc
+limit ?;
+
 insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
 select ?, {now}, ?, ?, ?, 'messages', '', null, json_object('messages', count(*), 'of', json(?))
 from (
   select 1
-  from "durably_inbox"
-  where +type in (
-    select value
-    from json_each(?)
+  from "durably_inbox" as m
+  where m.id in (
+    select t.id
+    from (
+      select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+      from json_each(?)
+    ) as t
   )
-  and processed_at is not null
+  and (m.id || '/' || m.round) in (
+    select t.id || '/' || t.round
+    from (
+      select json_extract(value, '$.n') as "n", json_extract(value, '$.id') as "id", json_extract(value, '$.round') as "round"
+      from json_each(?)
+    ) as t
+  )
 ) as m
 having count(*) > 0;
 
-update "durably_inbox"
-set processed_at = null, wanted = 0, round = round + 1
-where +type in (
-  select value
-  from json_each(?)
-)
-and processed_at is not null
-returning id;
+-- as inbox: replay, 3
 
 -- inbox: purge
 delete from "durably_inbox"

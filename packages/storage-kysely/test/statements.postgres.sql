@@ -2863,26 +2863,40 @@ join "durably_runs" as r on r.id = cast(c.value ->> 0 as text);
 -- as tail, 1
 
 -- getLogs
-select {columns of l: logs}
+select {columns of l: logs}, "l"."write_order" as place
 from "durably_logs" as l
 where l.run_id = cast($1 as text)
+and "l"."write_order" > cast($2 as bigint)
 and exists (
   select 1
   from "durably_runs" as r
-  where r.id = cast($2 as text)
-  and (cast($3 as text) is null
-    or r.tenant = cast($4 as text)
-  )
-)
-and (cast($5 as text) is null
-  or "l"."write_order" > (
-    select "a"."write_order"
-    from "durably_logs" as a
-    where a.id = cast($6 as text)
+  where r.id = cast($3 as text)
+  and (cast($4 as text) is null
+    or r.tenant = cast($5 as text)
   )
 )
 order by "l"."write_order"
-limit cast($7 as bigint);
+limit cast($6 as bigint);
+
+-- getLogs: after one
+select {columns of l: logs}, "l"."write_order" as place
+from "durably_logs" as l
+where l.run_id = cast($1 as text)
+and "l"."write_order" > (
+  select "a"."write_order"
+  from "durably_logs" as a
+  where a.id = cast($2 as text)
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($3 as text)
+  and (cast($4 as text) is null
+    or r.tenant = cast($5 as text)
+  )
+)
+order by "l"."write_order"
+limit cast($6 as bigint);
 
 -- findLogs
 select {columns of l: logs}
@@ -3223,22 +3237,6 @@ and exists (
 on conflict
 do nothing;
 
-delete from "durably_logs"
-where run_id = cast($1 as text)
-and exists (
-  select 1
-  from "durably_runs" as r
-  where r.id = cast($2 as text)
-  and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
-  and r.version = cast($3 as bigint)
-  and exists (
-    select 1
-    from "durably_archive_strays" as s
-    where s.name = cast($4 as text)
-    and s.is_given_up = 0
-  )
-);
-
 update "durably_runs" as r
 set log_ref = cast($1 as text), version = r.version + 1, updated_at = {now}
 where r.id = cast($2 as text)
@@ -3254,6 +3252,59 @@ returning id;
 
 delete from "durably_archive_strays"
 where name = cast($1 as text)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($2 as text)
+  and r.log_ref = cast($3 as text)
+);
+
+-- archiving: getUnarchived
+select {columns of l: logs}, "l"."write_order" as place
+from "durably_logs" as l
+where l.run_id = cast($1 as text)
+and "l"."write_order" > coalesce((
+    select "a"."write_order"
+    from "durably_logs" as a
+    where a.id = cast($2 as text)
+  ), 0
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($3 as text)
+  and (cast($4 as text) is null
+    or r.tenant = cast($5 as text)
+  )
+)
+order by "l"."write_order"
+limit cast($6 as bigint);
+
+-- archiving: removeArchived
+delete from "durably_logs"
+where id = any(array(
+    select l.id
+    from "durably_logs" as l
+    where l.run_id = cast($1 as text)
+    and "l"."write_order" <= (
+      select "a"."write_order"
+      from "durably_logs" as a
+      where a.id = cast($2 as text)
+    )
+    order by "l"."write_order"
+    limit cast($3 as bigint)
+  )
+)
+and exists (
+  select 1
+  from "durably_runs" as r
+  where r.id = cast($4 as text)
+  and r.log_ref = cast($5 as text)
+);
+
+select 1
+from "durably_logs" as l
+where l.id = cast($1 as text)
 and exists (
   select 1
   from "durably_runs" as r
@@ -4017,34 +4068,64 @@ select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as "wa
 from "durably_inbox" as m;
 
 -- inbox: replay
-update "durably_inbox"
-set processed_at = null, wanted = 0, round = round + 1
-where processed_at is not null
+select to_char("m"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as first, "m"."id" as second
+from "durably_inbox" as m
+order by "m"."created_at" desc, "m"."id" desc
+limit 1;
+
+select to_char("m"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as first, "m"."id" as second, m.id, m.round, case when processed_at is not null then 1 else 0 end as is_found
+from "durably_inbox" as m
+where ("m"."created_at", "m"."id") <= (cast($1 as timestamptz), cast($2 as text))
+order by "m"."created_at" asc, "m"."id" asc
+limit $3;
+
+update "durably_inbox" as m
+set processed_at = null, wanted = 0, round = m.round + 1
+where m.id = any(array(
+    select t.id
+    from json_to_recordset(cast(cast(cast($1 as text) as text) as json)) as t (n integer, "id" text, "round" bigint)
+  )
+)
+and (m.id || '/' || m.round) = any(array(
+    select t.id || '/' || t.round
+    from json_to_recordset(cast(cast(cast($2 as text) as text) as json)) as t (n integer, "id" text, "round" bigint)
+  )
+)
 returning id;
 
 -- inbox: replay, by somebody
+-- as inbox: replay, 1
+
+select to_char("m"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as first, "m"."id" as second, m.id, m.round, case when type = any(array(
+    select json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
+  )
+)
+and processed_at is not null then 1 else 0 end as is_found
+from "durably_inbox" as m
+where ("m"."created_at", "m"."id") <= (cast($2 as timestamptz), cast($3 as text))
+order by "m"."created_at" asc, "m"."id" asc
+limit $4;
+
 insert into "durably_audit" (id, at, actor, action, tenant, target_kind, target, before, after)
 select cast($1 as text), {now}, cast($2 as text), cast($3 as text), cast($4 as text), 'messages', '', null, json_build_object('messages', count(*), 'of', cast(cast($5 as text) as json))
 from (
   select 1
-  from "durably_inbox"
-  where type = any(array(
-      select json_array_elements_text(cast(cast(cast($6 as text) as text) as json))
+  from "durably_inbox" as m
+  where m.id = any(array(
+      select t.id
+      from json_to_recordset(cast(cast(cast($6 as text) as text) as json)) as t (n integer, "id" text, "round" bigint)
     )
   )
-  and processed_at is not null
+  and (m.id || '/' || m.round) = any(array(
+      select t.id || '/' || t.round
+      from json_to_recordset(cast(cast(cast($7 as text) as text) as json)) as t (n integer, "id" text, "round" bigint)
+    )
+  )
   for update
 ) as m
 having count(*) > 0;
 
-update "durably_inbox"
-set processed_at = null, wanted = 0, round = round + 1
-where type = any(array(
-    select json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
-  )
-)
-and processed_at is not null
-returning id;
+-- as inbox: replay, 3
 
 -- inbox: purge
 delete from "durably_inbox"

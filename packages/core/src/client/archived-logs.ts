@@ -7,7 +7,7 @@ interface Part {
   readonly limit?: number
 }
 
-/** What the archive has of the run comes first: everything in the database was logged after it. */
+/** What the archive has of the run comes first: everything else in the database was logged after it. */
 export async function readLogs(
   engine: Engine,
   group: LogStorage,
@@ -37,10 +37,14 @@ interface Look {
 
 async function logsOf({ engine, group, run, part }: Look): Promise<readonly LogRecord[]> {
   const { after, limit = Number.POSITIVE_INFINITY } = part
+  const { archiving } = engine.storage
+  if (run.logRef == null || archiving === undefined) return group.getLogs(run.id, part)
   const archived: LogRecord[] = []
   let isAfter = after === undefined
+  let last: string | null = null
   for await (const page of archivedPages(engine, run)) {
     for (const log of page) {
+      last = log.id
       if (isAfter) archived.push(log)
       else isAfter = log.id === after
       if (archived.length === limit) return archived
@@ -48,7 +52,7 @@ async function logsOf({ engine, group, run, part }: Look): Promise<readonly LogR
   }
   if (!isAfter) return group.getLogs(run.id, part)
   const rest = limit === Number.POSITIVE_INFINITY ? {} : { limit: limit - archived.length }
-  return [...archived, ...(await group.getLogs(run.id, rest))]
+  return [...archived, ...(await archiving.getUnarchived(run.id, { ...rest, last }))]
 }
 
 async function* archivedPages(engine: Engine, { id, logRef }: RunRecord): AsyncIterable<readonly LogRecord[]> {

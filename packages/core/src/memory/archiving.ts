@@ -1,4 +1,4 @@
-import type { ArchivingStorage, EndCursor, LoggedRuns } from '../port'
+import type { ArchivingStorage, EndCursor, LoggedRuns, LogRecord } from '../port'
 import type { Operations } from './cluster'
 import type { Clock } from './clock'
 import type { Memory } from './memory'
@@ -42,6 +42,8 @@ export function createArchiving(memory: Memory, { read, write }: Operations): Ar
     findLogged: (params) => read(() => findLogged(memory, params)),
     announce: (name) => write(() => strays.announce(name, clock)),
     refer: (params) => write(() => refer(memory, params)),
+    getUnarchived: (runId, options) => read(() => getUnarchived(memory, runId, options)),
+    removeArchived: (params) => write(() => removeArchived(memory, params)),
     giveUp: ({ announcedForMs, limit }) => write(() => strays.giveUp(clock.in(-announcedForMs), limit)),
     forget: (names) => write(() => strays.forget(names)),
   }
@@ -81,7 +83,29 @@ function refer({ table, rules, strays }: Memory, { runId, version, name }: Refer
   if (!isAsItWas) return false
   if (record.logRef != null) strays.add(record.logRef)
   strays.forget([name])
-  entry.dropLogs()
   table.change(entry, { logRef: name }, [])
   return true
+}
+
+type UnarchivedOptions = Parameters<ArchivingStorage['getUnarchived']>[1]
+
+function getUnarchived({ table }: Memory, runId: string, { tenant, last, limit }: UnarchivedOptions) {
+  const logs = table.find(runId, tenant)?.logs ?? []
+  const start = countUpTo(logs, last)
+  return logs.slice(start, limit === undefined ? undefined : start + limit)
+}
+
+type RemoveParams = Parameters<ArchivingStorage['removeArchived']>[0]
+
+function removeArchived({ table }: Memory, { runId, name, last, limit }: RemoveParams): boolean {
+  const entry = table.find(runId)
+  if (entry?.record.logRef !== name) return true
+  const archived = countUpTo(entry.logs, last)
+  entry.dropLogs(Math.min(archived, limit))
+  return archived <= limit
+}
+
+/** How many there are up to this one; none where it is not there. */
+function countUpTo(logs: readonly LogRecord[], id: string | null): number {
+  return logs.findIndex((log) => log.id === id) + 1
 }

@@ -5,12 +5,15 @@ import type {
   DeliveryAnswer,
   InboxStorage,
   Lead,
+  MessagePlace,
   MessagePurge,
   MessageQuery,
   MessageRecord,
+  MessageReplay,
   NewMessage,
   PublishAnswer,
   Release,
+  ReplayAnswer,
   WaitingMessages,
 } from '../port'
 import type { Operations } from './cluster'
@@ -38,8 +41,7 @@ export function createInbox(memory: Memory, { read, write }: Operations): InboxS
     list: ({ limit, after, ...query }) =>
       read(() => {
         const found = messages.all().filter(matching(query))
-        const isAfter = ({ createdAt, id }: MessageRecord) =>
-          after === undefined || isBefore([after.createdAt, after.id], [createdAt, id])
+        const isAfter = (each: MessageRecord) => after === undefined || isBefore(placeOf(after), placeOf(each))
         return inOrder(found.filter(isAfter), ({ createdAt }) => createdAt).slice(0, limit)
       }),
     counts: ({ tenant }) =>
@@ -49,16 +51,7 @@ export function createInbox(memory: Memory, { read, write }: Operations): InboxS
         const unwanted = processed.filter(({ wanted }) => wanted === 0)
         return { waiting: all.length - processed.length, processed: processed.length, unwanted: unwanted.length }
       }),
-    replay: (query, audit) =>
-      write(() => {
-        const found = messages.all().filter(matching({ ...query, isProcessed: true }))
-        for (const each of found) messages.put({ ...each, processedAt: null, wanted: 0, round: each.round + 1 })
-        const of = { tenant: query.tenant ?? '', targetKind: 'messages', target: '', before: null } as const
-        if (audit !== undefined && found.length > 0) {
-          memory.audit.add(audit, { ...of, after: { messages: found.length, of: query } })
-        }
-        return found.length
-      }),
+    replay: (batch) => write(() => replay(memory, batch)),
     purge: (lead, params) => write(() => (lead === null || memory.leads.isCurrent(lead) ? purge(memory, params) : 0)),
   }
 }
@@ -69,6 +62,21 @@ function forget({ messages, audit }: Memory, jobName: string, by: AuditNote | un
   if (by === undefined || gone.length === 0) return
   const wanted = Object.fromEntries(gone.map(({ type, definition }) => [type, JSON.parse(definition) as unknown]))
   audit.add(by, { tenant: '', targetKind: 'job', target: jobName, before: { on: wanted }, after: null })
+}
+
+function replay({ messages, audit }: Memory, { query, limit, cursor, audit: by }: MessageReplay): ReplayAnswer {
+  const all = inOrder(messages.all().filter(matching(timesOf(query))), ({ createdAt }) => createdAt)
+  const until = cursor?.until ?? all.at(-1)
+  if (until === undefined) return { replayed: 0, next: null }
+  const isAhead = (each: MessageRecord) =>
+    !isBefore(placeOf(until), placeOf(each)) && (cursor === undefined || isBefore(placeOf(cursor.after), placeOf(each)))
+  const looked = all.filter(isAhead).slice(0, limit)
+  const found = looked.filter(matching({ ...query, isProcessed: true }))
+  for (const each of found) messages.put({ ...each, processedAt: null, wanted: 0, round: each.round + 1 })
+  const of = { tenant: query.tenant ?? '', targetKind: 'messages', target: '', before: null } as const
+  if (by !== undefined && found.length > 0) audit.add(by, { ...of, after: { messages: found.length, of: query } })
+  const after = looked.length < limit ? undefined : looked.at(-1)
+  return { replayed: found.length, next: after === undefined ? null : { after: keyOf(after), until: keyOf(until) } }
 }
 
 /** The oldest first. */
@@ -143,6 +151,18 @@ function matching({ tenant, types, isProcessed, isUnwanted, from, before }: Mess
     (isUnwanted === undefined || (message.processedAt !== null && message.wanted === 0) === isUnwanted) &&
     (from === undefined || message.createdAt >= from) &&
     (before === undefined || message.createdAt < before)
+}
+
+function timesOf({ from, before }: MessageQuery): MessageQuery {
+  return { ...(from !== undefined && { from }), ...(before !== undefined && { before }) }
+}
+
+function placeOf({ createdAt, id }: MessagePlace): readonly string[] {
+  return [createdAt, id]
+}
+
+function keyOf({ createdAt, id }: MessagePlace): MessagePlace {
+  return { createdAt, id }
 }
 
 function inOrder(list: readonly MessageRecord[], by: (message: MessageRecord) => string): readonly MessageRecord[] {

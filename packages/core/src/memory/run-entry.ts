@@ -64,8 +64,9 @@ export class RunEntry implements HeapItem {
     this.#events.push(event)
   }
 
-  dropLogs(): void {
-    this.#logs = null
+  /** The first ones. */
+  dropLogs(count: number): void {
+    this.#logs = this.logs.length === count ? null : this.logs.slice(count)
   }
 
   addLog(log: LogRecord): void {

@@ -113,6 +113,32 @@ export interface MessageQuery {
   readonly before?: Instant
 }
 
+/** The place of a message in the order of publishing. */
+export type MessagePlace = Pick<MessageRecord, 'id' | 'createdAt'>
+
+/** What a replay has yet to look at. */
+export interface ReplayCursor {
+  readonly after: MessagePlace
+  /** The newest message when it began. */
+  readonly until: MessagePlace
+}
+
+/** A batch of a replay: it looks at so many messages and no more. */
+export interface MessageReplay {
+  readonly query: MessageQuery
+  readonly limit: number
+  /** Where the batch before has ended. */
+  readonly cursor?: ReplayCursor
+  /** Of who does it by hand. */
+  readonly audit?: AuditNote
+}
+
+/** `next`: where the next batch goes on; `null`: there is none. */
+export interface ReplayAnswer {
+  readonly replayed: number
+  readonly next: ReplayCursor | null
+}
+
 /** Delivered longer ago than this, `limit` of them at most. */
 export interface MessagePurge {
   readonly olderThanMs: number
@@ -146,11 +172,11 @@ export interface InboxStorage<Trx = unknown> {
   release(lead: Lead, releases: readonly Release[]): Promise<readonly DeliveryAnswer[]>
   /** Oldest first; a page goes on after the last message of the one before. */
   list(
-    query: MessageQuery & { readonly limit?: number; readonly after?: Pick<MessageRecord, 'id' | 'createdAt'> },
+    query: MessageQuery & { readonly limit?: number; readonly after?: MessagePlace },
   ): Promise<readonly MessageRecord[]>
   counts(scope: { readonly tenant?: string }): Promise<MessageCounts>
-  /** Has delivered messages delivered again; how many these are. */
-  replay(query: MessageQuery, audit?: AuditNote): Promise<number>
+  /** Has delivered messages delivered again: each once, however often it is delivered before the last batch, and none that came later. */
+  replay(batch: MessageReplay): Promise<ReplayAnswer>
   /** How many messages were removed; none without the lead. `null`: somebody does it by hand. */
   purge(lead: Lead | null, params: MessagePurge): Promise<number>
 }

@@ -1,4 +1,4 @@
-export type { ArchivingStorage, EndCursor, LogArchive, LoggedRuns } from './archiving'
+export type { ArchivedLogs, ArchivingStorage, EndCursor, LogArchive, LoggedRuns } from './archiving'
 export {
   type AuditCursor,
   type AuditNote,
@@ -105,13 +105,17 @@ export type {
   DeliveryAnswer,
   InboxStorage,
   MessageCounts,
+  MessagePlace,
   MessagePurge,
   MessageQuery,
   MessageRecord,
+  MessageReplay,
   NewGathered,
   NewMessage,
   PublishAnswer,
   Release,
+  ReplayAnswer,
+  ReplayCursor,
   RipeGroup,
   RipeGroups,
   Subscription,

@@ -76,7 +76,10 @@ function linesOf(count: number): string[] {
 
 /** Where it is killed: before or after something it does, for the n-th time. */
 function choosePoint(index: number): { readonly what: string; readonly nth: number } {
-  const acts = ['announce', 'write', 'refer', 'remove', 'forget'].flatMap((act) => [`before ${act}`, `after ${act}`])
+  const acts = ['announce', 'write', 'refer', 'leave', 'remove', 'forget'].flatMap((act) => [
+    `before ${act}`,
+    `after ${act}`,
+  ])
   return { what: acts[index % acts.length] ?? '', nth: 1 + Math.floor(Math.random() * 2) }
 }
 

@@ -92,7 +92,7 @@ function inboxStorage({ context, executor, within, passed, noteDue }: ClusterPar
     },
     list: (query) => inbox.list(callers, query),
     counts: (scope) => inbox.counts(callers, scope),
-    replay: (query, audit) => passed(() => inbox.replay(callers, query, audit)),
+    replay: (batch) => passed(() => inbox.replay(callers, batch)),
     purge: (lead, params) => passed(() => inbox.purge(removers, lead, params)),
   }
 }

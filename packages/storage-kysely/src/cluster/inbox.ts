@@ -1,5 +1,4 @@
 import type {
-  AuditNote,
   MessageCounts,
   MessageQuery,
   MessageRecord,
@@ -9,21 +8,18 @@ import type {
   WaitingMessages,
 } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import type { SqlType } from '../dialect'
-import { type Listing, msUntil, readListing, type Reader, sumListing } from '../read'
-import { insertNote, noteValues } from '../write'
+import { msUntil, readListing, type Reader, sumListing } from '../read'
 import { createForget, createMessagePurge } from './inbox-removals'
+import { IS_UNWANTED, listingOf } from './message-listing'
+import { createReplay } from './replay'
 import { toSubscription } from './subscription'
 import {
-  and,
-  compileQuery,
   list,
   namesOf,
   rowsOf,
   type Sql,
   type SqlContext,
   statement,
-  type StatementTarget,
   toMessage,
   valueOf,
   type WriteTarget,
@@ -64,7 +60,7 @@ export function createInbox(context: SqlContext) {
       await target.write([forget.bind({ jobs }), subscribe.bind({ subscriptions: JSON.stringify(subscriptions) })])
     },
     ...createReads(context),
-    ...createReplay(context),
+    replay: createReplay(context),
     purge: createMessagePurge(context),
     forget: createForget(context),
   }
@@ -161,77 +157,4 @@ function createReads(context: SqlContext) {
       return { waiting: count('waiting'), processed: count('processed'), unwanted: count('unwanted') }
     },
   }
-}
-
-/** By when they were published. There is no index for what else is asked: each message more would pay for it. */
-function listingOf(context: SqlContext, { from, before, ...query }: MessageQuery): Listing {
-  return {
-    ...{ table: 'inbox', index: 'inbox_created' },
-    place: [
-      { name: 'created_at', type: 'instant' },
-      { name: 'id', type: 'text' },
-    ],
-    within: timesOf(context, { ...(from !== undefined && { from }), ...(before !== undefined && { before }) }),
-    conditions: conditionsOf(context, query),
-  }
-}
-
-function createReplay(context: SqlContext) {
-  const { tables } = context
-  return {
-    async replay(target: StatementTarget, query: MessageQuery, audit?: AuditNote): Promise<number> {
-      const where = and(...conditionsOf(context, { ...query, isProcessed: true }), ...timesOf(context, query))
-      const note = audit === undefined ? [] : replayNote(context, audit, { query, where })
-      const again = sql`update ${tables.inbox} set processed_at = null, wanted = 0, round = round + 1
-        where ${where} returning id`
-      const results = await target.write([...note, compileQuery(context, again)])
-      return results.at(-1)?.length ?? 0
-    },
-  }
-}
-
-/** How many there are to be sent out, and which were asked for; nothing of none. */
-function replayNote(
-  context: SqlContext,
-  audit: AuditNote,
-  { query, where }: { readonly query: MessageQuery; readonly where: Sql },
-) {
-  const { tables, dialect } = context
-  const value = valueIn(context)
-  const note = noteValues(audit)
-  const found = sql`(select 1 from ${tables.inbox} where ${where} ${dialect.locked}) as m`
-  const of = {
-    ...{ tenant: value(query.tenant ?? ''), target_kind: sql`'messages'`, target: sql`''` },
-    before: sql`null`,
-  }
-  const asked = dialect.nested(dialect.parameter(sql`${JSON.stringify(query)}`, 'json'))
-  const after = dialect.record({ messages: sql`count(*)`, of: asked })
-  const from = sql`from ${found} having count(*) > 0`
-  const insert = insertNote(context, (name) => value(String(note[name])), { of: { ...of, after }, from })
-  return [compileQuery(context, insert)]
-}
-
-function valueIn({ dialect }: SqlContext) {
-  return (given: string | number, type: SqlType = 'text') => dialect.parameter(sql`${given}`, type)
-}
-
-const IS_UNWANTED = sql`(processed_at is not null and wanted = 0)`
-
-function conditionsOf(context: SqlContext, query: Omit<MessageQuery, 'from' | 'before'>): readonly Sql[] {
-  const value = valueIn(context)
-  const { tenant, types, isProcessed, isUnwanted } = query
-  return [
-    ...(tenant === undefined ? [] : [sql`tenant = ${value(tenant)}`]),
-    ...(types === undefined ? [] : [context.dialect.isOneOf(sql`type`, value(JSON.stringify(types)))]),
-    ...(isProcessed === undefined ? [] : [isProcessed ? sql`processed_at is not null` : sql`processed_at is null`]),
-    ...(isUnwanted === undefined ? [] : [isUnwanted ? IS_UNWANTED : sql`not ${IS_UNWANTED}`]),
-  ]
-}
-
-function timesOf(context: SqlContext, { from, before }: Pick<MessageQuery, 'from' | 'before'>): readonly Sql[] {
-  const value = valueIn(context)
-  return [
-    ...(from === undefined ? [] : [sql`created_at >= ${value(from, 'instant')}`]),
-    ...(before === undefined ? [] : [sql`created_at < ${value(before, 'instant')}`]),
-  ]
 }

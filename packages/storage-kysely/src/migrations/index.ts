@@ -12,6 +12,7 @@ import { statistics } from './0011-statistics'
 import { cluster } from './0012-cluster'
 import { continuation } from './0013-continuation'
 import { endedOfJobs } from './0014-ended-of-jobs'
+import { logsAsWritten } from './0015-logs-as-written'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -30,6 +31,7 @@ export const MIGRATIONS: readonly Migration[] = [
   cluster,
   continuation,
   endedOfJobs,
+  logsAsWritten,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

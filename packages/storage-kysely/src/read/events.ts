@@ -4,9 +4,8 @@ import type { Reader } from './reader'
 import { inTenant } from './reads'
 import type { Rows } from '../dialect'
 import { type Row, type SqlContext, statement, toEvent } from '../statement'
+import { readPages } from './pages'
 import { inTurns } from './turns'
-
-const NO_LIMIT = 2 ** 31
 
 export function createEvents(context: SqlContext, reader: Reader): EventStorage {
   const { tables, dialect } = context
@@ -23,8 +22,12 @@ export function createEvents(context: SqlContext, reader: Reader): EventStorage 
 
   return {
     async getEvents(runId, options) {
-      const { tenant = null, after: seen = 0, limit = NO_LIMIT } = options
-      return (await reader.read(ofRun.bind({ runId, tenant, afterSeq: seen, limit }))).map(toEvent)
+      const { tenant = null, after: seen = 0, limit: most = Number.POSITIVE_INFINITY } = options
+      const turned = inTurns(reader)
+      const rows = await readPages(context, most, (last, limit) =>
+        turned.read(ofRun.bind({ runId, tenant, afterSeq: Number(last?.['seq'] ?? seen), limit })),
+      )
+      return rows.map(toEvent)
     },
     async tail(cursors, limitEach) {
       const turned = inTurns(reader)

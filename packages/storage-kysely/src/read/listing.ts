@@ -77,11 +77,43 @@ export async function sumListing(
   return totals
 }
 
+/** The end of the list as it is now. */
+export async function lastPlace({ context, reader, listing }: Lister): Promise<Place | undefined> {
+  const { isNewestFirst = false } = listing
+  const fromTheEnd = order({ ...listing, isNewestFirst: !isNewestFirst })
+  const last = sql`select ${placeColumns(context, listing)} from ${entriesOf(context, listing)}
+    ${where(listing.within ?? [])} order by ${fromTheEnd} limit 1`
+  return (await reader.read(compileQuery(context, last))).map(toPlace)[0]
+}
+
+interface EntriesPart {
+  readonly after: Place | undefined
+  readonly until: Place
+  /** So many are looked at. */
+  readonly limit: number
+  /** What is read beside their places. */
+  readonly columns: Sql
+}
+
+/** Those that meet the conditions, and the last one that was looked at; none where all have been. */
+export async function readEntries(
+  { context, reader, listing }: Lister,
+  { after, until, limit, columns }: EntriesPart,
+): Promise<{ readonly found: Rows; readonly last: Place | undefined }> {
+  const isFound = listing.conditions.length === 0 ? sql`true` : and(...listing.conditions)
+  const entries = sql`select ${placeColumns(context, listing)}, ${columns}, case when ${isFound} then 1 else 0 end as is_found
+    from ${entriesOf(context, listing)} ${where(rangeOf(context, listing, { after, until }))}
+    order by ${order(listing)} limit ${limit}`
+  const rows = await reader.read(compileQuery(context, entries))
+  const last = rows.length < limit ? undefined : rows.at(-1)
+  return { found: rows.filter((row) => Boolean(row['is_found'])), last: last === undefined ? undefined : toPlace(last) }
+}
+
 async function* stretchesOf({ context, reader, listing }: Lister, from: Place | undefined) {
   const turned = inTurns(reader)
   for (let after = from; ; ) {
     const [end] = await turned.read(compileQuery(context, endOf(context, listing, after)))
-    const until = end === undefined ? undefined : ([String(end['first']), String(end['second'])] as const)
+    const until = end === undefined ? undefined : toPlace(end)
     const stretch: Stretch = until === undefined ? { after } : { after, until }
     yield [stretch, turned] as const
     if (until === undefined) return
@@ -91,12 +123,20 @@ async function* stretchesOf({ context, reader, listing }: Lister, from: Place | 
 
 /** Where so many entries of the index end. */
 function endOf(context: SqlContext, listing: Listing, after: Place | undefined): Sql {
-  const [first, second] = listing.place.map(({ name, type }) => {
-    const column = sql.ref(`m.${name}`)
-    return type === 'text' ? column : context.dialect.read(column, type)
-  })
-  return sql`select ${first} as first, ${second} as second from ${entriesOf(context, listing)}
+  return sql`select ${placeColumns(context, listing)} from ${entriesOf(context, listing)}
     ${where(rangeOf(context, listing, { after }))} order by ${order(listing)} limit 1 offset ${sql.lit(context.stretch - 1)}`
+}
+
+function placeColumns({ dialect }: SqlContext, { place }: Listing): Sql {
+  const [first, second] = place.map(({ name, type }) => {
+    const column = sql.ref(`m.${name}`)
+    return type === 'text' ? column : dialect.read(column, type)
+  })
+  return sql`${first} as first, ${second} as second`
+}
+
+function toPlace(row: Row): Place {
+  return [String(row['first']), String(row['second'])]
 }
 
 /** The entries of a stretch are read as they stand in the index, whatever other one might have what is asked of them. */

@@ -60,6 +60,7 @@ export const FENCES = {
   'archive.unchanged': (version: Sql): Sql => sql`r.version = ${version}`,
   'archive.announced': (strays: Sql, name: Sql): Sql =>
     sql`exists (select 1 from ${strays} as s where s.name = ${name} and s.is_given_up = 0)`,
+  'archive.name': (name: Sql): Sql => sql`r.log_ref = ${name}`,
 
   'command.tenant': (tenant: Sql): Sql => sql`(${tenant} is null or r.tenant = ${tenant})`,
   'cancel.status': (): Sql => statusIn(['cancel']),
@@ -74,6 +75,8 @@ export const FENCES = {
   'lead.over': (dialect: SqlDialect): Sql => sql`l.lead_until <= ${dialect.now}`,
   /** Written so that no index on what waits is taken for it: each row is looked up by its id. */
   'deliver.round': (round: Sql): Sql => sql`case when m.processed_at is null then m.round end = ${round}`,
+  /** Replay looks first and writes later. */
+  'replay.round': (seen: Sql, dialect: SqlDialect): Sql => dialect.isAmong(sql`(m.id || '/' || m.round)`, seen),
   'release.lead': (isLeading: Sql): Sql => isLeading,
   'release.whole': (isWhole: Sql): Sql => isWhole,
   'deliver.lead': (isLeading: Sql): Sql => isLeading,

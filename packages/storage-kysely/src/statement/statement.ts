@@ -111,6 +111,7 @@ const PARAMETERS = {
   ],
   json: [
     'payload',
+    'query',
     'output',
     'checkpoint',
     'errorDetail',

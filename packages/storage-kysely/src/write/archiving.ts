@@ -1,6 +1,6 @@
 import type { ArchivingStorage, LoggedRuns } from '@coji/durably-core/storage'
 import { sql } from 'kysely'
-import type { Reader } from '../read'
+import { createLogPages, type Reader } from '../read'
 import { createWriteLocked } from './row-locks'
 import { and, compileQuery, runsBy, type Sql, type SqlContext, statement, type WriteTarget } from '../statement'
 
@@ -8,12 +8,20 @@ export type Archiving = ReturnType<typeof createArchiving>
 
 type FindParams = Parameters<ArchivingStorage['findLogged']>[0]
 type ReferParams = Parameters<ArchivingStorage['refer']>[0]
+type UnarchivedOptions = Parameters<ArchivingStorage['getUnarchived']>[1]
+type RemoveParams = Parameters<ArchivingStorage['removeArchived']>[0]
 type GiveUpParams = Parameters<ArchivingStorage['giveUp']>[0]
 
 export function createArchiving(context: SqlContext) {
   const { tables, dialect } = context
   const writeLocked = createWriteLocked(context)
   const refer = referStatements(context)
+  const logs = createLogPages(context)
+  const remove = removeStatement(context)
+  const isThere = statement<'runId' | 'name' | 'logId'>(
+    context,
+    (p) => sql`select 1 from ${tables.logs} as l where l.id = ${p('logId')} and ${isReferredTo(context, p)}`,
+  )
   const announce = statement<'name'>(
     context,
     (p) => sql`insert into ${tables.archive_strays} (name, announced_at) values (${p('name')}, ${dialect.now})
@@ -54,6 +62,14 @@ export function createArchiving(context: SqlContext) {
       )
       return (results.at(-2)?.length ?? 0) > 0
     },
+    getUnarchived(reader: Reader, runId: string, { last, ...part }: UnarchivedOptions) {
+      return logs.afterIfThere(reader, runId, { ...part, after: last ?? '' })
+    },
+    async removeArchived(target: WriteTarget, { runId, name, last: logId, limit }: RemoveParams): Promise<boolean> {
+      const archived = { runId, name, logId }
+      const [, left = []] = await target.write([remove.bind({ ...archived, limit }), isThere.bind(archived)])
+      return left.length === 0
+    },
     async giveUp(target: WriteTarget, { announcedForMs, limit }: GiveUpParams): Promise<readonly string[]> {
       const [, rows = []] = await target.write([giveUp.bind({ olderThanMs: announcedForMs }), givenUp.bind({ limit })])
       return rows.map((row) => String(row['name']))
@@ -92,12 +108,10 @@ function referStatements(context: SqlContext) {
       fences['archive.unchanged'](p('version')),
       isAnnounced(p),
     )
-  const isGuarded = (p: Parameter) => sql`exists (select 1 from ${tables.runs} as r where ${guard(p)})`
   const one = (build: (p: Parameter) => Sql) => statement<'runId' | 'version' | 'name'>(context, build)
   return [
     one((p) => sql`update ${tables.archive_strays} set announced_at = announced_at where name = ${p('name')}`),
     one((p) => straysOf(context, guard(p))),
-    one((p) => sql`delete from ${tables.logs} where run_id = ${p('runId')} and ${isGuarded(p)}`),
     one(
       (p) => sql`update ${tables.runs} as r set log_ref = ${p('name')}, version = r.version + 1,
         updated_at = ${context.dialect.now} where ${guard(p)} returning id`,
@@ -107,6 +121,23 @@ function referStatements(context: SqlContext) {
         select 1 from ${tables.runs} as r where r.id = ${p('runId')} and r.log_ref = ${p('name')})`,
     ),
   ]
+}
+
+/** The first ones go first, so that the last one is there for as long as any is. */
+function removeStatement(context: SqlContext) {
+  const { tables, dialect } = context
+  const order = dialect.writeOrder('l')
+  return statement<'runId' | 'name' | 'logId' | 'limit'>(context, (p) => {
+    const last = sql`(select ${dialect.writeOrder('a')} from ${tables.logs} as a where a.id = ${p('logId')})`
+    const first = sql`select l.id from ${tables.logs} as l where l.run_id = ${p('runId')} and ${order} <= ${last}
+      order by ${order} limit ${p('limit')}`
+    return sql`delete from ${tables.logs} where ${dialect.isAmong(sql`id`, first)} and ${isReferredTo(context, p)}`
+  })
+}
+
+function isReferredTo({ tables, fences }: SqlContext, p: (name: 'runId' | 'name') => Sql): Sql {
+  return sql`exists (select 1 from ${tables.runs} as r
+    where r.id = ${p('runId')} and ${fences['archive.name'](p('name'))})`
 }
 
 /** What these runs refer to, they will not refer to any more. */

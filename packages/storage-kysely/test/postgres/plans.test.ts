@@ -156,6 +156,11 @@ const events = `insert into durably_run_events (run_id, seq, event_type, payload
 
 const logs = `insert into durably_logs (id, run_id, level, message, timestamp) select id, id, 'info', 'text', now() from durably_runs ${SOME}`
 
+/** A run with a log of the same id. */
+const LOGGED = `F${'10'.padStart(24, '0')}`
+
+const archived = `update durably_runs set log_ref = 'name' where id = '${LOGGED}'`
+
 const signals = `insert into durably_signals (run_id, position, name, created_at) select id, 1, 'go', now() from durably_runs ${SOME}`
 
 const starts = `insert into durably_job_starts (job_name, nth, started_at)
@@ -383,6 +388,7 @@ describe('plans', () => {
       labels,
       steps,
       logs,
+      archived,
       events,
       signals,
       starts,
@@ -459,10 +465,15 @@ describe('plans', () => {
       storage.cluster.inbox.purge(LEAD, { olderThanMs: 86_400_000, limit: 100 }),
     'purge of messages by somebody': (storage) =>
       storage.cluster.inbox.purge(null, { olderThanMs: 86_400_000, limit: 100, audit: NOTE }),
+    'logs of a run after one': (storage) => storage.logs.getLogs(LOGGED, { after: LOGGED, limit: 100 }),
     'ended runs with logs': (storage) =>
       storage.archiving.findLogged({ olderThanMs: 86_400_000, after: null, limit: 100 }),
-    'logs that go to the archive': (storage) =>
+    'a run refers to the archive': (storage) =>
       storage.archiving.refer({ runId: 'F'.padEnd(25, '0').concat('4'), version: 1, name: 'name' }),
+    'logs that are not in the archive': (storage) =>
+      storage.archiving.getUnarchived(LOGGED, { last: LOGGED, limit: 100 }),
+    'logs that leave for the archive': (storage) =>
+      storage.archiving.removeArchived({ runId: LOGGED, name: 'name', last: LOGGED, limit: 100 }),
     'audit, a page': (storage) => storage.audit.list({ limit: 100 }),
     'audit of a run': (storage) => storage.audit.list({ target: 'run 7', limit: 100 }),
     'purge of the audit': (storage) => storage.audit.purge({ olderThanMs: 86_400_000, limit: 100 }),
@@ -498,6 +509,8 @@ describe('plans', () => {
     'timed-out runs of a job': (storage) =>
       storage.getRuns({ statuses: ['timed_out'], jobNames: ['other'], limit: 100 }),
     'runs that wait for a signal': (storage) => storage.getRuns({ waitsForKinds: ['signal'], limit: 100 }),
+    'messages that are sent out anew': (storage) =>
+      storage.cluster.inbox.replay({ query: { types: ['none'] }, limit: 100 }),
     'children of a run': (storage) => storage.getRuns({ parentRunId: 'F'.padEnd(25, '0').concat('4'), limit: 100 }),
   }
 
@@ -530,7 +543,6 @@ describe('plans', () => {
 
   /** Those that no statement reads by, and what they are for. */
   const OTHERWISE: Readonly<Record<string, string>> = {
-    durably_logs_pkey: 'keeps an id to one log',
     durably_steps_pkey: 'keeps an id to one step',
     durably_paused_jobs_pkey: 'keeps a pause to one row; the table is read at once',
     durably_runs_idempotency: 'keeps a key to one run',

@@ -30,6 +30,21 @@ async function referTo(kit: Kit, runId: string, name = newId()): Promise<string>
   return name
 }
 
+async function lastOf(kit: Kit, runId: string): Promise<string> {
+  const last = (await kit.logs.getLogs(runId, {})).at(-1)
+  assert(last !== undefined, 'the run should have logs')
+  return last.id
+}
+
+/** Its logs are in the archive, under this name, and nowhere else. */
+async function archive(kit: Kit, runId: string): Promise<string> {
+  const last = await lastOf(kit, runId)
+  const name = await referTo(kit, runId)
+  const isOver = await kit.archiving.removeArchived({ runId, name, last, limit: 100 })
+  assertEqual(isOver, true, 'whether all of them were removed')
+  return name
+}
+
 const NEVER = { announcedForMs: FAR_MS, limit: 100 }
 const ALL = { announcedForMs: -FAR_MS, limit: 100 }
 
@@ -53,11 +68,11 @@ export const ARCHIVING_CASES = casesOf('archiving', 'archiving', {
     assertEqual(young, { runs: [], last: null }, 'runs that ended an hour ago')
   },
 
-  'a run refers to a name, and its logs leave the database in the same write': async (kit) => {
+  'a run refers to a name, and its logs leave the database': async (kit) => {
     const [one, other] = [await endedRun(kit, 3), await endedRun(kit, 1)]
     assertEqual((await kit.run(one.id)).logRef, null, 'name before')
     const before = await kit.run(one.id)
-    const name = await referTo(kit, one.id)
+    const name = await archive(kit, one.id)
     const { logRef, version, updatedAt, ...run } = await kit.run(one.id)
     assertEqual(logRef, name, 'name')
     assert(version > before.version, 'version should have grown')
@@ -67,6 +82,65 @@ export const ARCHIVING_CASES = casesOf('archiving', 'archiving', {
     assertEqual((await kit.logs.getLogs(other.id, {})).length, 1, "the other run's logs")
     assertEqual(await logged(kit), [other.id], 'runs that have logs')
     assertEqual(await strays(kit, ALL), [], 'names without a run')
+  },
+
+  'logs that are in the archive are shown by it alone, whoever dies while they are removed': async (kit) => {
+    const { id: runId } = await endedRun(kit, 5, { jobName: 'job' })
+    const last = await lastOf(kit, runId)
+    const unarchived = async (last: string | null) => messages(await kit.archiving.getUnarchived(runId, { last }))
+    assertEqual(await unarchived(null), ['0', '1', '2', '3', '4'], 'what an archive has not that has nothing')
+    const name = await referTo(kit, runId)
+    const left: (readonly string[])[] = []
+    for (let isOver = false; !isOver; ) {
+      await kit.reopen()
+      assertEqual(await unarchived(last), [], 'what the archive has not')
+      left.push(messages(await kit.logs.getLogs(runId, {})))
+      isOver = await kit.archiving.removeArchived({ runId, name, last, limit: 2 })
+    }
+    assertEqual(left, [['0', '1', '2', '3', '4'], ['2', '3', '4'], ['4']], 'what the database has')
+    assertEqual(messages(await kit.logs.getLogs(runId, {})), [], 'what it has in the end')
+    assertEqual(await kit.archiving.removeArchived({ runId, name, last, limit: 2 }), true, 'when nothing is left')
+  },
+
+  'what a run logs that is tried again meanwhile is not in the archive': async (kit) => {
+    const { id: runId } = await endedRun(kit, 3, { jobName: 'job' })
+    const last = await lastOf(kit, runId)
+    const name = await referTo(kit, runId)
+    const remove = () => kit.archiving.removeArchived({ runId, name, last, limit: 2 })
+    assertEqual(await remove(), false, 'whether the first two were all')
+    await kit.order('retry', runId)
+    const holder = await kit.hold()
+    await holder.leave('complete', {}, { logs: [newLog({ message: 'x' }), newLog({ message: 'y' })] })
+    const unarchived = async (limit?: number) =>
+      messages(await kit.archiving.getUnarchived(runId, { last, ...(limit !== undefined && { limit }) }))
+    assertEqual([await unarchived(), await unarchived(1)], [['x', 'y'], ['x']], 'before the last one is removed')
+    assertEqual(await remove(), true, 'whether that was the last one')
+    assertEqual([await unarchived(), await unarchived(1)], [['x', 'y'], ['x']], 'after it')
+    assertEqual(await remove(), true, 'once more')
+    assertEqual(await unarchived(), ['x', 'y'], 'in the end')
+    assertEqual(await kit.archiving.getUnarchived(runId, { last, tenant: 'other' }), [], 'for another tenant')
+  },
+
+  'nothing is removed for a name to which the run does not refer': async (kit) => {
+    const { id: runId } = await endedRun(kit, 2)
+    const last = await lastOf(kit, runId)
+    const remove = (name: string) => kit.archiving.removeArchived({ runId, name, last, limit: 1 })
+    assertEqual(await remove(newId()), true, 'before it refers to one')
+    const name = await referTo(kit, runId)
+    assertEqual(await remove(newId()), true, 'another name')
+    assertEqual((await kit.logs.getLogs(runId, {})).length, 2, 'logs')
+    assertEqual([await remove(name), await remove(name)], [false, true], 'its own name')
+  },
+
+  'two who remove the same logs at once remove them all': async (kit) => {
+    const { id: runId } = await endedRun(kit, 7)
+    const last = await lastOf(kit, runId)
+    const name = await referTo(kit, runId)
+    const removeAll = async () => {
+      while (!(await kit.archiving.removeArchived({ runId, name, last, limit: 2 })));
+    }
+    await Promise.all([removeAll(), removeAll()])
+    assertEqual(await kit.logs.getLogs(runId, {}), [], 'logs')
   },
 
   'nothing happens to a run that has changed, or goes on': async (kit) => {
@@ -107,7 +181,6 @@ export const ARCHIVING_CASES = casesOf('archiving', 'archiving', {
       await kit.archiving.announce(name)
       const [isReferred] = await Promise.all([kit.archiving.refer({ runId, version, name }), kit.archiving.giveUp(ALL)])
       assertEqual((await strays(kit)).includes(name), !isReferred, 'whether the name was given up')
-      assertEqual((await kit.logs.getLogs(runId, {})).length, isReferred ? 0 : 1, 'logs in the database')
     }
   },
 
@@ -123,7 +196,7 @@ export const ARCHIVING_CASES = casesOf('archiving', 'archiving', {
       const isKnown = (await strays(kit, ALL)).includes(name) || run?.logRef === name
       assert(isKnown, `the name should be known after ${kind}`)
       if (run !== null) assertEqual(run.logRef, isReferred ? name : null, 'name of the run')
-      if (run !== null) assertEqual((await kit.logs.getLogs(runId, {})).length, isReferred ? 0 : 1, 'logs')
+      if (run !== null) assertEqual((await kit.logs.getLogs(runId, {})).length, 1, 'logs')
     }
   },
 
@@ -145,7 +218,7 @@ export const ARCHIVING_CASES = casesOf('archiving', 'archiving', {
 
   'a run that was tried again and has ended refers to another name': async (kit) => {
     const { id } = await endedRun(kit, 2, { jobName: 'job' })
-    const first = await referTo(kit, id)
+    const first = await archive(kit, id)
     await kit.order('retry', id)
     const holder = await kit.hold()
     assertEqual(holder.run.logRef, first, 'name while it runs')

@@ -204,13 +204,13 @@ const OTHERS = casesOf('audit', 'audit', {
     const lead = await take({ name: 'inbox', workerId: 'w-1', ttlMs: FAR_MS })
     assert(lead !== null, 'the lead should be free')
     const query = { tenant: 'acme', types: ['x'] }
-    assertEqual(await inbox.replay(query, noteOf('nothing')), 0, 'before they were delivered')
+    assertEqual((await inbox.replay({ query, limit: 9, audit: noteOf('nothing') })).replayed, 0, 'too early')
     const none = { round: 0, wanted: 0, runs: [], gathered: [] }
     await inbox.deliver(
       lead,
       messages.map(({ id: messageId }) => ({ messageId, ...none })),
     )
-    assertEqual(await inbox.replay(query, noteOf('replay')), 2, 'sent out anew')
+    assertEqual((await inbox.replay({ query, limit: 9, audit: noteOf('replay') })).replayed, 2, 'sent out anew')
     const [record, ...others] = await records(kit)
     const of = { tenant: 'acme', targetKind: 'messages', target: '', action: 'replay' } as const
     assertMatches(record ?? null, { ...of, before: null, after: { messages: 2, of: query } }, 'the record')

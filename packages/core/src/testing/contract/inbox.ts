@@ -1,42 +1,10 @@
-import type { Delivery, Lead, MessageRecord, NewGathered, NewMessage, NewRun, RipeGroup } from '../../port'
+import type { Delivery, Lead, MessageRecord, NewGathered, RipeGroup } from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
-import { FAR_MS, newId, newRun } from './builders'
+import { FAR_MS, newRun } from './builders'
 import { casesOf, type ContractCase } from './contract-case'
 import { assertInstant } from './instants'
 import type { Kit } from './kit'
-
-const FUTURE = '2999-01-31T09:00:00.000Z'
-
-function newMessage(over: Partial<NewMessage> = {}): NewMessage {
-  const content = { type: 'user.created', payload: '{"n":1}', dedupeKey: null } as const
-  return { id: newId(), tenant: '', ...content, start: { afterMs: 0 }, ...over }
-}
-
-async function publish(kit: Kit, over: Partial<NewMessage> = {}): Promise<MessageRecord> {
-  const [answer] = await kit.cluster.inbox.publish([newMessage(over)])
-  assert(answer?.created === true, 'publish: should have kept the message')
-  return answer.message
-}
-
-async function leadOf(kit: Kit, workerId = 'w-1', ttlMs = FAR_MS): Promise<Lead> {
-  const lead = await kit.cluster.lead({ name: 'inbox', workerId, ttlMs })
-  assert(lead !== null, 'lead: should be free')
-  return lead
-}
-
-function deliveryOf({ id: messageId, round }: MessageRecord, runs: readonly NewRun[] = [newRun()]): Delivery {
-  return { messageId, round, wanted: runs.length, runs, gathered: [] }
-}
-
-async function messageOf(kit: Kit, id: string): Promise<MessageRecord> {
-  const found = (await kit.cluster.inbox.list({})).find((message) => message.id === id)
-  assert(found !== undefined, `list: message ${id} should be there`)
-  return found
-}
-
-async function waitingIds(kit: Kit, limit = 10): Promise<readonly string[]> {
-  return (await kit.cluster.inbox.waiting(limit)).messages.map(({ id }) => id)
-}
+import { deliveryOf, FUTURE, leadOf, messageOf, newMessage, publish, waitingIds } from './messages'
 
 export const INBOX_CASES = casesOf('cluster', 'inbox', {
   'a message waits for its delivery': async (kit) => {
@@ -200,26 +168,6 @@ export const INBOX_CASES = casesOf('cluster', 'inbox', {
       [wish('a'), wish('b')],
       'subscriptions',
     )
-  },
-
-  'delivered messages are delivered again when somebody asks for it': async (kit) => {
-    const lead = await leadOf(kit)
-    const messages = [await publish(kit), await publish(kit, { type: 'other' }), await publish(kit, { tenant: 'acme' })]
-    await kit.cluster.inbox.deliver(
-      lead,
-      messages.map((each) => deliveryOf(each)),
-    )
-    const waiting = await publish(kit)
-    const query = { types: ['user.created'], tenant: '', from: '2000-01-01T00:00:00.000Z', before: FUTURE }
-    assertEqual(await kit.cluster.inbox.replay({ ...query, before: '2000-01-01T00:00:00.000Z' }), 0, 'of another time')
-    assertEqual(await kit.cluster.inbox.replay({ ...query, isUnwanted: true }), 0, 'of those that nobody wanted')
-    assertEqual(await kit.cluster.inbox.replay(query), 1, 'messages')
-    assertEqual(await waitingIds(kit), [messages[0]?.id ?? '', waiting.id], 'what waits')
-    const again = await messageOf(kit, messages[0]?.id ?? '')
-    assertMatches(again, { processedAt: null, wanted: 0, round: 1 }, 'the message')
-    const [stale] = await kit.cluster.inbox.deliver(lead, [deliveryOf(itemAt(messages, 0, 'messages'))])
-    assertEqual(stale?.kept, false, 'a delivery of the first round')
-    assertEqual((await kit.cluster.inbox.deliver(lead, [deliveryOf(again)]))[0]?.kept, true, 'of the second one')
   },
 
   'messages are listed, the oldest first, in pages': async (kit) => {

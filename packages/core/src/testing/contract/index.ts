@@ -22,6 +22,7 @@ import { PURGE_CASES } from './purge'
 import { READ_CASES } from './reads'
 import { RECOVER_CASES } from './recover'
 import { RENEW_CASES } from './renew'
+import { REPLAY_CASES } from './replay'
 import { REOPEN_CASES, SIGNAL_REOPEN_CASES, TRANSACTION_REOPEN_CASES } from './reopen'
 import { REST_CASES } from './rests'
 import { RETRY_WAIT_CASES } from './retry-waits'
@@ -84,6 +85,7 @@ export const STORAGE_CONTRACT: readonly ContractCase[] = [
   ...PLACED_START_CASES,
   ...ORPHAN_CASES,
   ...INBOX_CASES,
+  ...REPLAY_CASES,
   ...TRANSACTION_CASES,
   ...INBOX_TRANSACTION_CASES,
   ...DEBOUNCE_TRANSACTION_CASES,

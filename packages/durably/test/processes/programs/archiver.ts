@@ -35,6 +35,7 @@ const archiving: ArchivingStorage = {
   ...storage.archiving,
   announce: (name) => told('announce', () => storage.archiving.announce(name)),
   refer: (params) => told('refer', () => storage.archiving.refer(params)),
+  removeArchived: (params) => told('leave', () => storage.archiving.removeArchived(params)),
   forget: (names) => told('forget', () => storage.archiving.forget(names)),
 }
 
