@@ -98,7 +98,7 @@ where r.id in (
     where not o.is_plain
   )
 )
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -473,7 +473,7 @@ where r.id = coalesce((
     limit 1
   ) end
 )
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -848,7 +848,7 @@ where r.id = case when changes() > 0 then coalesce((
     limit 1
   ) end
 ) end
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -1259,7 +1259,7 @@ and (? is null
     limit 1
   ) end
 ) end
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -1667,7 +1667,7 @@ and (? is null
     limit 1
   ) end
 ) end
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -1701,7 +1701,7 @@ select (
 ) as opens_at;
 
 -- commit: a step
-insert into "durably_steps" as s ("id", "run_id", "name", "index", "kind", "status", "attempt", "output", "error", "error_detail", "checkpoint", "wait_name", "due_at", "lease_epoch", "claim_token", "started_at", "completed_at")
+insert into "durably_steps" as s ({columns of steps})
 select ?, r.id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, coalesce(?, case when ? is not null then strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)) end), r.lease_epoch, r.claim_token, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)), case when ? in ('completed', 'failed') then {now} end
 from "durably_runs" as r
 where r.id = ?
@@ -1768,7 +1768,7 @@ and r.commit_no = ? - 1
 on conflict
 do nothing;
 
-insert into "durably_steps" as s ("id", "run_id", "name", "index", "kind", "status", "attempt", "output", "error", "error_detail", "checkpoint", "wait_name", "due_at", "lease_epoch", "claim_token", "started_at", "completed_at")
+insert into "durably_steps" as s ({columns of steps})
 select ?, r.id, ?, ?, ?, ?, ?, (
   select '"' || c.id || '"'
   from "durably_runs" as c
@@ -1797,7 +1797,7 @@ do update
 set due_at = coalesce(s.due_at, excluded.due_at), "name" = "excluded"."name", "index" = "excluded"."index", "kind" = "excluded"."kind", "status" = "excluded"."status", "attempt" = "excluded"."attempt", "output" = "excluded"."output", "error" = "excluded"."error", "error_detail" = "excluded"."error_detail", "checkpoint" = "excluded"."checkpoint", "wait_name" = "excluded"."wait_name", "lease_epoch" = "excluded"."lease_epoch", "claim_token" = "excluded"."claim_token", "started_at" = "excluded"."started_at", "completed_at" = "excluded"."completed_at"
 returning "output" as output;
 
-insert into "durably_logs" ("id", "run_id", "step_name", "level", "message", "data", "timestamp")
+insert into "durably_logs" ({columns of logs})
 select ?, r.id, ?, ?, ?, ?, ?
 from "durably_runs" as r
 where r.id = ?
@@ -1961,7 +1961,7 @@ and r.leader_epoch is json_extract(lease.value, '$[3]')
 returning id, lease_epoch, claim_token, wakes, cancel_requested_at;
 
 -- recover
-select *, (
+select {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -1997,7 +1997,7 @@ and r.hold_key_while_waiting = 1 then r.concurrency_slot end, finished_at = case
 where r.id = ?
 and r.status = 'running'
 and r.version = ?
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2020,7 +2020,7 @@ and (? is null
   or r.tenant = ?
 )
 and r.status = 'running'
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2074,14 +2074,14 @@ and (? is null
   or r.tenant = ?
 )
 and r.status in ('pending', 'assigned', 'orphaned')
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
 ) as labels;
 
 -- retry
-select *, (
+select {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2121,7 +2121,7 @@ and (? is null
   or r.tenant = ?
 )
 and r.status in ('failed', 'timed_out', 'cancelled')
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2168,7 +2168,7 @@ and (? is null
   or r.tenant = ?
 )
 and r.status = 'pending'
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2195,7 +2195,7 @@ and (? is null
 )
 and r.status = 'pending'
 and json_extract(r.waiting_for, '$.kind') = 'unpark'
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2242,7 +2242,7 @@ and (? is null
 )
 and r.status = 'pending'
 and json_extract(r.waiting_for, '$.kind') = 'unpark'
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2362,7 +2362,7 @@ and (? is null
   or r.tenant = ?
 )
 and r.status in ('completed', 'failed', 'timed_out', 'cancelled')
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -2898,7 +2898,7 @@ set forked_from = ?, current_step_index = ?
 where id = ?
 and forked_from is null;
 
-select "r".*, (
+select {columns of r: runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "r"."id"
@@ -2924,7 +2924,7 @@ where r.id = ?;
 -- as retry, 1
 
 -- getRuns
-select "r".*, (
+select {columns of r: runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "r"."id"
@@ -2963,7 +2963,7 @@ from (
   limit 1 offset 999
 ) as reached;
 
-select "r".*, (
+select {columns of r: runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "r"."id"
@@ -2979,7 +2979,7 @@ order by r.created_at desc, r.id desc
 limit ?;
 
 -- getRuns: by label
-select "r".*, (
+select {columns of r: runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "r"."id"
@@ -2993,7 +2993,7 @@ order by q.created_at desc, q.run_id desc
 limit ?;
 
 -- getSteps
-select "s".*, case when s.due_at <= {now} then 1 else 0 end as is_due
+select {columns of s: steps}, case when s.due_at <= {now} then 1 else 0 end as is_due
 from "durably_steps" as s
 where s.run_id = ?
 and exists (
@@ -3068,7 +3068,7 @@ select {now} as now, (
 ) as lease_until;
 
 -- getEvents
-select "e".*
+select {columns of e: run_events}
 from "durably_run_events" as e
 where e.run_id = ?
 and e.seq > ?
@@ -3084,7 +3084,7 @@ order by e.seq
 limit ?;
 
 -- tail
-select r.id, r.status, r.last_event_sequence, "e".*
+select r.id, r.status, r.last_event_sequence, {columns of e: run_events}
 from json_each(?) as c
 join "durably_runs" as r on r.id = json_extract(c.value, '$[0]')
 left join "durably_run_events" as e on e.run_id = r.id
@@ -3100,7 +3100,7 @@ join "durably_runs" as r on r.id = json_extract(c.value, '$[0]');
 -- as tail, 1
 
 -- getLogs
-select "l".*, "l"."rowid" as place
+select {columns of l: logs}, "l"."rowid" as place
 from "durably_logs" as l
 where l.run_id = ?
 and "l"."rowid" > ?
@@ -3116,7 +3116,7 @@ order by "l"."rowid"
 limit ?;
 
 -- getLogs: after one
-select "l".*, "l"."rowid" as place
+select {columns of l: logs}, "l"."rowid" as place
 from "durably_logs" as l
 where l.run_id = ?
 and "l"."rowid" > (
@@ -3136,7 +3136,7 @@ order by "l"."rowid"
 limit ?;
 
 -- findLogs
-select "l".*
+select {columns of l: logs}
 from "durably_logs" as l
 where l.id in (
   select value
@@ -3144,7 +3144,7 @@ where l.id in (
 );
 
 -- getUnread
-select "g".*
+select {columns of g: signals}
 from "durably_signals" as g
 where g.run_id = ?
 and g.consumed_at is null
@@ -3276,7 +3276,7 @@ and not exists (
   and r.waiting_for is null
 );
 
-select "r".*, (
+select {columns of r: runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "r"."id"
@@ -3400,7 +3400,7 @@ where not exists (
 on conflict
 do nothing;
 
-select "r".*, (
+select {columns of r: runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "r"."id"
@@ -3486,7 +3486,7 @@ and exists (
 );
 
 -- archiving: getUnarchived
-select "l".*, "l"."rowid" as place
+select {columns of l: logs}, "l"."rowid" as place
 from "durably_logs" as l
 where l.run_id = ?
 and "l"."rowid" > coalesce((
@@ -3563,7 +3563,7 @@ where ("m"."at", "m"."id") < (?, ?)
 order by "m"."at" desc, "m"."id" desc
 limit 1 offset 999;
 
-select "m".*
+select {columns of m: audit}
 from (
   select m.*
   from "durably_audit" as m indexed by "durably_audit_at"
@@ -3585,7 +3585,7 @@ where id in (
 returning id;
 
 -- statistics: ends
-select *
+select {columns of statistics_place}
 from "durably_statistics_place"
 where id = 1;
 
@@ -3598,7 +3598,7 @@ order by r.finished_at, r.id
 limit ?;
 
 -- statistics: fold
-select "s".*
+select {columns of s: statistics}
 from (
   select json_extract(value, '$.n') as "n", json_extract(value, '$.tenantScope') as "tenantScope", json_extract(value, '$.jobScope') as "jobScope", json_extract(value, '$.hour') as "hour"
   from json_each(?)
@@ -3616,7 +3616,7 @@ where s.finished_at = ?
 and s.run_id = ?
 returning id;
 
-insert into "durably_statistics" ("tenant_scope", "job_scope", "hour", "started", "completed", "failed", "timed_out", "cancelled", "durations", "waits")
+insert into "durably_statistics" ({columns of statistics})
 select "t"."tenantScope", "t"."jobScope", "t"."hour", "t"."started", "t"."completed", "t"."failed", "t"."timedOut", "t"."cancelled", "t"."durations", "t"."waits"
 from (
   select json_extract(value, '$.n') as "n", json_extract(value, '$.tenantScope') as "tenantScope", json_extract(value, '$.jobScope') as "jobScope", json_extract(value, '$.hour') as "hour", json_extract(value, '$.started') as "started", json_extract(value, '$.completed') as "completed", json_extract(value, '$.failed') as "failed", json_extract(value, '$.timedOut') as "timedOut", json_extract(value, '$.cancelled') as "cancelled", json_extract(value, '$.durations') as "durations", json_extract(value, '$.waits') as "waits"
@@ -3635,7 +3635,7 @@ set "started" = "excluded"."started", "completed" = "excluded"."completed", "fai
 -- statistics: hours
 -- as statistics: ends, 1
 
-select *
+select {columns of statistics}
 from "durably_statistics"
 where tenant_scope = ?
 and job_scope = ?
@@ -3648,7 +3648,7 @@ delete from "durably_statistics"
 where hour < ?;
 
 -- settings: get
-select *
+select {columns of settings}
 from "durably_settings";
 
 -- settings: set by somebody
@@ -3693,7 +3693,7 @@ where id = ?;
 -- as settings: get, 1
 
 -- cluster: getLead
-select "l".*, case when l.lead_until <= {now} then 1 else 0 end as is_over
+select {columns of l: leaders}, case when l.lead_until <= {now} then 1 else 0 end as is_over
 from "durably_leaders" as l
 where l.name = ?;
 
@@ -3719,7 +3719,7 @@ where true
 on conflict
 do nothing;
 
-select "s".*
+select {columns of s: schedules}
 from (
   select json_extract(value, '$.n') as "n", json_extract(value, '$.tenant') as "tenant", json_extract(value, '$.name') as "name"
   from json_each(?)
@@ -3732,10 +3732,10 @@ update "durably_schedules"
 set "paused_because" = ?, "fired_until" = {now}, "next_at" = null, "ended_at" = null, "due_at" = case when 1 = 0 then null else {now} end, "version" = version + 1, "updated_at" = {now}
 where tenant = ?
 and name = ?
-returning *;
+returning {columns of schedules};
 
 -- schedules: get
-select "s".*, case when s.overlap = 'allow' then null else (
+select {columns of s: schedules}, case when s.overlap = 'allow' then null else (
   select json_group_array(r.id || ' ' || coalesce(r.scheduled_for, ''))
   from "durably_runs" as r
   where r.schedule_id = s.id
@@ -3747,7 +3747,7 @@ where s.tenant = ?
 and s.name = ?;
 
 -- schedules: list
-select "m".*
+select {columns of m: schedules}
 from "durably_schedules" as m indexed by "durably_schedules_name"
 where tenant = ?
 order by "m"."tenant" asc, "m"."name" asc
@@ -3759,7 +3759,7 @@ from "durably_schedules" as m indexed by "durably_schedules_name"
 order by "m"."tenant" asc, "m"."name" asc
 limit 1 offset 999;
 
-select "m".*
+select {columns of m: schedules}
 from (
   select m.*
   from "durably_schedules" as m indexed by "durably_schedules_name"
@@ -3784,7 +3784,7 @@ select {now} as now, (
   where s.due_at > {now}
 ) as next_at;
 
-select "s".*, case when s.overlap = 'allow' then null else (
+select {columns of s: schedules}, case when s.overlap = 'allow' then null else (
   select json_group_array(r.id || ' ' || coalesce(r.scheduled_for, ''))
   from "durably_runs" as r
   where r.schedule_id = s.id
@@ -3867,7 +3867,7 @@ and (
   where s.id = r.schedule_id
 ) = ?
 and case when r.status = 'running' then 1 end = 1
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -3957,7 +3957,7 @@ and (
   where s.id = r.schedule_id
 ) = ?
 and case when r.status in ('pending', 'assigned', 'orphaned') then 1 end = 1
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -4009,7 +4009,7 @@ update "durably_schedules"
 set "due_at" = case when paused_because is not null then null else due_at end, "version" = version + 1, "updated_at" = {now}
 where tenant = ?
 and name = ?
-returning *;
+returning {columns of schedules};
 
 update "durably_audit"
 set after = (
@@ -4078,7 +4078,7 @@ order by t.n
 on conflict
 do nothing;
 
-select "m".*
+select {columns of m: inbox}
 from "durably_inbox" as m
 where m.id in (
   select t.id
@@ -4131,14 +4131,14 @@ select {now} as now, (
   and m.available_at > {now}
 ) as next_at;
 
-select "m".*
+select {columns of m: inbox}
 from "durably_inbox" as m
 where m.processed_at is null
 and m.available_at <= {now}
 order by m.available_at, m.id
 limit ?;
 
-select "w".*
+select {columns of w: subscriptions}
 from "durably_subscriptions" as w
 where w.type in (
   select value
@@ -4211,7 +4211,7 @@ from (
   group by g.job_name, g.tenant, g.key
 ) as r;
 
-select "g".*
+select {columns of g: gathered}
 from "durably_gathered" as g
 join (
   select *
@@ -4232,7 +4232,7 @@ and r.tenant = g.tenant
 and r.key = g.key
 order by g.created_at, g.place, g.id;
 
-select "w".*
+select {columns of w: subscriptions}
 from "durably_subscriptions" as w
 where w.job_name in (
   select value
@@ -4300,7 +4300,7 @@ and id in (
 );
 
 -- inbox: list
-select "m".*
+select {columns of m: inbox}
 from "durably_inbox" as m indexed by "durably_inbox_created"
 order by "m"."created_at" asc, "m"."id" asc
 limit ?;
@@ -4463,7 +4463,7 @@ and l.worker_id = ?
 and l.epoch = ?;
 
 -- placement: beat
-insert into "durably_workers" ("worker_id", "presence", "capacity", "placed_jobs", "labels", "code_version", "first_beat_at", "last_beat_at", "alive_until")
+insert into "durably_workers" ({columns of workers})
 values (?, ?, ?, ?, ?, ?, {now}, {now}, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', ? / 1000.0)))
 on conflict (worker_id)
 do update
@@ -4482,7 +4482,7 @@ do update
 set options = excluded.options, last_seen_at = excluded.last_seen_at;
 
 -- placement: getWorkers
-select "w".*, case when (presence <> 'detached'
+select {columns of w: workers}, case when (presence <> 'detached'
   and alive_until > {now}
 ) then 1 else 0 end as is_alive, (
   select count(*)
@@ -4513,7 +4513,7 @@ from "durably_workers" as w
 order by w.worker_id;
 
 -- placement: getJobs
-select *
+select {columns of jobs}
 from "durably_jobs"
 order by name, version, code_version;
 
@@ -4876,7 +4876,7 @@ where r.id = t."runId"
 and (r.status || '') = 'assigned'
 and r.assigned_worker_id = ?
 and r.version = t.version
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"
@@ -4979,7 +4979,7 @@ and case when ? = 1 then not exists (
   and l.worker_id = ?
   and l.epoch = ?
 ) end
-returning *, (
+returning {columns of runs}, (
   select json_group_object("l"."name", "l"."value")
   from "durably_run_labels" as l
   where l.run_id = "id"

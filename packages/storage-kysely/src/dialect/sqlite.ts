@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { COLUMNS } from './columns'
 import type { SqlDialect } from './dialect'
 
 type Sql = RawBuilder<unknown>
@@ -23,7 +24,8 @@ export const sqlite: SqlDialect = {
   nowPlus: (ms) => plus(sql`'now'`, ms),
   plus,
   parameter: (value) => value,
-  columns: (_table, alias) => (alias === undefined ? sql`*` : sql`${sql.ref(alias)}.*`),
+  columns: (table, alias) =>
+    sql.join(Object.keys(COLUMNS[table]).map((name) => sql.ref(alias === undefined ? name : `${alias}.${name}`))),
   read: (value) => value,
   toJson: (text) => text,
   listOf: (json) => sql`json_each(${json})`,

@@ -1,4 +1,4 @@
-import type { Durability, Rows } from '../dialect'
+import type { Durability } from '../dialect'
 import { assertSynchronous, assertWal, connectionPragmas } from './pragmas'
 import type { SynchronousDatabase, SynchronousSource, SynchronousStatement } from './synchronous'
 
@@ -103,7 +103,7 @@ class NativeLibsql implements SynchronousDatabase {
       this.#native.exec(sql)
       return NO_CHANGE
     }
-    return { reader: false, all: () => [], run }
+    return { reader: false, all: () => [], run, raw: () => {}, columns: () => [] }
   }
 
   #statement(sql: string): SynchronousStatement {
@@ -112,6 +112,8 @@ class NativeLibsql implements SynchronousDatabase {
       reader: native.reader,
       all: (parameters) => this.#watched(() => native.all(bindable(parameters)).map(withNumbers)),
       run: (parameters) => this.#watched(() => native.run(bindable(parameters))),
+      raw: () => native.raw(),
+      columns: () => native.columns(),
     }
   }
 
@@ -162,9 +164,13 @@ function toBindable(value: unknown): unknown {
   throw new TypeError(`${typeof value === 'object' ? 'An object' : String(value)} cannot be passed as a parameter.`)
 }
 
-type Row = Rows[number]
-
-function withNumbers(row: Row): Row {
+/** A list of values, or a row with names. */
+function withNumbers(row: unknown): unknown {
+  if (Array.isArray(row)) {
+    for (let index = 0; index < row.length; index++)
+      if (typeof row[index] === 'bigint') row[index] = toNumber(row[index])
+    return row
+  }
   const own = row as Record<string, unknown>
   for (const column in own) if (typeof own[column] === 'bigint') own[column] = toNumber(own[column])
   return own
