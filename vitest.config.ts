@@ -39,11 +39,8 @@ function ofPackages() {
   return { ...project, test: { ...project.test, exclude: IN_BROWSERS.map((files) => `packages/durably/${files}`) } }
 }
 
-function workspaceProject(name: string, files: readonly string[]) {
-  return testProject(
-    name,
-    files.map((file) => `test/${file}.test.ts`),
-  )
+function filesOf(names: readonly string[]) {
+  return names.map((name) => `test/${name}.test.ts`)
 }
 
 export default defineConfig({
@@ -54,8 +51,8 @@ export default defineConfig({
       'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',
       'benchmarks/vitest.config.ts',
-      workspaceProject('workspace', OF_THE_WORKSPACE),
-      ...OF_THE_BUILD.map((name) => workspaceProject(name, [name])),
+      sharingProject('workspace', filesOf(OF_THE_WORKSPACE)),
+      ...OF_THE_BUILD.map((name) => testProject(name, filesOf([name]))),
     ],
     passWithNoTests: true,
     // Two more than there are cores: many tests wait for other processes, for leases, or for a browser. Four more gain nothing.

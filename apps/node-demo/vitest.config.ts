@@ -1,3 +1,3 @@
-import { testProject } from '../../vitest.preset.ts'
+import { sharingProject } from '../../vitest.preset.ts'
 
-export default testProject('node-demo')
+export default sharingProject('node-demo')

@@ -1,3 +1,3 @@
-import { testProject } from '../../vitest.preset.ts'
+import { sharingProject } from '../../vitest.preset.ts'
 
-export default testProject('react')
+export default sharingProject('react')

@@ -1,6 +1,6 @@
 import { casesFor } from '@coji/durably-core/testing'
 import { afterAll, describe, expect, it } from 'vitest'
-import { scaled } from '../../../test/scale'
+import { inLane, scaled } from '../../../test/scale'
 import { contractSetup } from './contract-setup'
 import { DATABASES, startDatabases } from './databases'
 import { recycling } from './recycle'
@@ -21,7 +21,10 @@ const { cases, excluded } = casesFor([
   'cluster',
 ])
 
-startDatabases()
+/** To start it costs as much as two hundred cases. */
+const IN_LANE = inLane(DATABASES, ({ name }) => name !== 'pglite')
+
+startDatabases(IN_LANE)
 
 it('leaves no case of the contract out', () => {
   expect(excluded).toEqual([])
@@ -29,10 +32,10 @@ it('leaves no case of the contract out', () => {
 })
 
 /** Those that speak the statements of another database through another driver: the quick lane spreads the cases. */
-const REPEATING = DATABASES.filter(({ name }) => name !== 'better-sqlite3' && name !== 'postgres')
+const REPEATING = IN_LANE.filter(({ name }) => name !== 'better-sqlite3' && name !== 'postgres')
 const EVERY = scaled({ quick: 4 * Math.max(1, REPEATING.length), full: 1 })
 
-for (const database of DATABASES) {
+for (const database of IN_LANE) {
   const turn = REPEATING.indexOf(database)
   const own = turn === -1 ? cases : cases.filter((_, index) => index % EVERY === turn % EVERY)
   describe(database.name, () => {

@@ -84,9 +84,9 @@ async function openHttp(): Promise<OpenDatabase> {
 }
 
 /** Some take seconds to start, which is not the time of the test that comes first. */
-export function startDatabases(): void {
+export function startDatabases(databases: readonly TestDatabase[]): void {
   beforeAll(async () => {
-    for (const one of DATABASES) await (await one.open()).dispose()
+    for (const one of databases) await (await one.open()).dispose()
   })
 }
 

@@ -173,10 +173,11 @@ describe('migrate', () => {
 })
 
 describe('many at once', () => {
-  startDatabases()
+  const databases = inLane(DATABASES, isUsual)
+  startDatabases(databases)
   beforeAll(buildPrograms)
 
-  for (const database of inLane(DATABASES, isUsual)) {
+  for (const database of databases) {
     it(`${database.name}: 10 storages of one process`, async () => {
       const opened = await database.open()
       const storages = Array.from({ length: 10 }, () => createKyselyStorage({ dialect: opened.connect() }))

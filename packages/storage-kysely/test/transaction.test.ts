@@ -12,9 +12,11 @@ interface AppDatabase {
   accounts: { id: string; balance: number }
 }
 
-startDatabases()
+const IN_LANE = inLane(DATABASES, isUsual)
 
-for (const database of inLane(DATABASES, isUsual)) {
+startDatabases(IN_LANE)
+
+for (const database of IN_LANE) {
   describe(database.name, () => {
     let opened: OpenDatabase
     let storage: KyselyStorage<AppDatabase>

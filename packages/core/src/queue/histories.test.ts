@@ -6,7 +6,7 @@ import { BROKEN_RULES } from '../testing/task-histories/broken-rules'
 import { exploreHistories, findBrokenRule } from '../testing/task-histories/explore-histories'
 import { playHistory } from '../testing/task-histories/play-history'
 
-const HISTORIES = scaled({ quick: 80, full: 10_000 })
+const HISTORIES = scaled({ quick: 150, full: 10_000 })
 
 /** So many at most until a broken rule shows. */
 const RULE_SEEDS = 400

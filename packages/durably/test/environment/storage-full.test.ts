@@ -105,7 +105,7 @@ itInFullLane(
   },
 )
 
-it('does not fail a run that meets a full storage, and goes on with it when there is room', async () => {
+itInFullLane('does not fail a run that meets a full storage, and goes on with it when there is room', async () => {
   const page = await openPage()
   await setQuota(page, QUOTA)
   const steps = (2 * QUOTA) / LENGTH

@@ -11,7 +11,7 @@ import { FIVE_STEPS, fiveSteps } from './programs/five-steps'
 import type { LabourerConfig } from './programs/labourer'
 import { readBodyStarts } from './witness'
 
-const RUNS = scaled({ quick: 200, full: 20_000 })
+const RUNS = scaled({ quick: 500, full: 20_000 })
 const WORKERS = 4
 const KILL_EVERY_MS = 300
 /** And not before so many more runs are done: on a slow machine a worker lives for less than it takes to start. */
