@@ -6,6 +6,7 @@ import {
   requireBoolean,
   requireDuration,
   type StartedTerm,
+  requireLabels,
 } from '@coji/durably-core/extend'
 import {
   type ClusterStorage,
@@ -16,7 +17,6 @@ import {
   type WorkerRecord,
 } from '@coji/durably-core/storage'
 import { clusterOf } from './cluster-of'
-import { requireGoodLabels } from './conditions'
 import { Duty } from './duty'
 import { Hinted } from './hinted'
 import { LiveSettings } from './live-settings'
@@ -193,7 +193,7 @@ function resolved(options: ClusterOptions) {
   refuseBadText('version', version)
   return {
     leads,
-    labels: requireGoodLabels(labels, 'createCluster()'),
+    labels: requireLabels(labels, 'createCluster()'),
     version: version ?? null,
     leaseMs: lease,
     reassignAfterMs: reassignAfter,

@@ -1,5 +1,5 @@
 import { InvalidOptionError } from '@coji/durably-core'
-import { refuseBadText, requireBoolean, requireInteger, requireLabels } from '@coji/durably-core/extend'
+import { refuseBadText, requireBoolean, requireInteger } from '@coji/durably-core/extend'
 
 /** Conditions of a list. What is left out is none. */
 interface Conditions {
@@ -13,16 +13,6 @@ export function refuseBadConditions({ texts, flags, limit }: Conditions): void {
   for (const [name, text] of Object.entries(texts)) refuseBadText(name, text)
   for (const [name, flag] of Object.entries(flags)) if (flag !== undefined) requireBoolean(name, flag)
   if (limit !== undefined) requireInteger('limit', limit, { from: 1 })
-}
-
-/** An object of texts that every database keeps as they are. */
-export function requireGoodLabels(labels: unknown, what: string): Readonly<Record<string, string>> {
-  const checked = requireLabels(labels, what)
-  for (const [name, value] of Object.entries(checked)) {
-    refuseBadText('The name of a label', name)
-    refuseBadText(`Label "${name}"`, value)
-  }
-  return checked
 }
 
 /** The last one of the page before, or these of its properties. */

@@ -6,9 +6,9 @@ import type {
   ScheduleRecord,
   ScheduleStorage,
 } from '@coji/durably-core/storage'
-import { refuseBadText, refuseUnknownOptions, type OptionNames } from '@coji/durably-core/extend'
+import { refuseBadText, refuseUnknownOptions, type OptionNames, requireLabels } from '@coji/durably-core/extend'
 import { backfill, type BackfillOptions, refuseBadBackfill } from './backfill'
-import { refuseBadConditions, refuseBadPlace, requireGoodLabels } from './conditions'
+import { refuseBadConditions, refuseBadPlace } from './conditions'
 import { decodeDefinition, firesAlike } from './definition'
 import { previewOf, previewOfSchedule } from './preview'
 import { explainSchedule } from './explain-schedule'
@@ -221,7 +221,7 @@ function refuseBadFilter(filter: ScheduleFilter): void {
   refuseUnknownOptions('list()', filter, FILTER)
   const { tenant, jobName, source, labels, paused, ended, limit, after } = filter
   refuseBadConditions({ texts: { tenant, jobName, source }, flags: { paused, ended }, limit })
-  if (labels !== undefined) requireGoodLabels(labels, 'list()')
+  if (labels !== undefined) requireLabels(labels, 'list()')
   refuseBadPlace(after, ['tenant', 'name'])
 }
 

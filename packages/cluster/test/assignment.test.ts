@@ -329,7 +329,7 @@ describe('without a leader', () => {
 describe('placement', () => {
   it('is refused where it cannot be kept', () => {
     expect(() => fleet().join('a', { job: { placement: 'somebody' as never } })).toThrow("must be 'leader'")
-    expect(() => fleet().join('a', { job: { placement: { labels: { a: 1 } as never } } })).toThrow('labels')
+    expect(() => fleet().join('a', { job: { placement: { labels: { a: 1 } as never } } })).toThrow('Label')
     expect(() => fleet().join('a', { job: { scope: 'database', concurrency: 1 } })).toThrow('does not claim')
   })
 })

@@ -110,7 +110,7 @@ describe('the leader', () => {
     const a = fleet().join('a')
     expect(() => a.durably && createScheduler(a.durably)).not.toThrow()
     expect(() => fleet().join('b', { lease: 0 })).toThrow('lease')
-    expect(() => fleet().join('b', { labels: { gpu: 1 } as never })).toThrow('labels')
+    expect(() => fleet().join('b', { labels: { gpu: 1 } as never })).toThrow('Label')
   })
 })
 

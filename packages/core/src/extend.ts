@@ -18,6 +18,7 @@ export {
   requireDelay,
   requireDuration,
   requireInteger,
+  requireLabels,
 } from './base'
 export {
   addCounts,
@@ -37,7 +38,6 @@ export {
   type OfRun as EventOfRun,
   type OfSchedule as EventOfSchedule,
   type OfStep as EventOfStep,
-  requireLabels,
 } from './job'
 export type { Hooks, RecordedHistory, RunInfo, StepInfo } from './engine'
 export type { StartedTerm, Uninstall, WorkerSwitch } from './instance'

@@ -56,6 +56,7 @@ export {
   requireBoolean,
   requireDuration,
   requireInteger,
+  requireLabels,
 } from './option-values'
 export { createPatience } from './patience'
 export { builtin } from './platform'

@@ -1,4 +1,3 @@
-import { cleanText } from './describe-error'
 import { LONGEST_DELAY_MS, toInstant } from './environment'
 import { InvalidOptionError } from './errors'
 
@@ -10,7 +9,7 @@ export function refuseBadText(what: string, text: unknown): void {
   if (typeof text !== 'string') throw new InvalidOptionError(`${what} must be a string.`)
   if (text.length > MAX_NAME_LENGTH)
     throw new InvalidOptionError(`${what} is longer than ${MAX_NAME_LENGTH} characters.`)
-  if (cleanText(text, MAX_NAME_LENGTH) !== text) throw new InvalidOptionError(`${what} contains NUL or broken Unicode.`)
+  if (!isStorableText(text)) throw new InvalidOptionError(`${what} contains NUL or broken Unicode.`)
 }
 
 /** Postgres takes no NUL, and files keep what is no character as another one. */
@@ -77,10 +76,9 @@ export function requireBoolean(what: string, value: unknown): void {
 /** For what would spin, or never come, at 0. */
 export function requireDuration(what: string, ms: number, most = LONGEST_DELAY_MS): void {
   if (typeof ms === 'number' && ms > 0 && ms <= most) return
-  const isTooLong = typeof ms === 'number' && ms > most
   const limit = most === LONGEST_DELAY_MS ? '100 years' : `${most} ms`
   throw new InvalidOptionError(
-    `${what} must be ${isTooLong ? `at most ${limit}` : 'more than 0 ms'}, not ${String(ms)}.`,
+    `${what} must be ${ms > most ? `at most ${limit}` : 'more than 0 ms'}, not ${String(ms)}.`,
   )
 }
 
@@ -94,4 +92,16 @@ export function requireInteger(
   if (Number.isSafeInteger(value) && value >= from && value <= to) return
   const limits = range.to === undefined ? `from ${from}` : `from ${from} to ${to}`
   throw new InvalidOptionError(`${what} must be an integer ${limits}, not ${String(value)}.`)
+}
+
+/** An object of texts. A copy: who gave it may go on changing it. */
+export function requireLabels(labels: unknown, what: string): Readonly<Record<string, string>> {
+  if (typeof labels !== 'object' || labels === null || Array.isArray(labels)) {
+    throw new InvalidOptionError(`${what}: labels must be an object of texts, such as { gpu: 'yes' }.`)
+  }
+  for (const [name, value] of Object.entries(labels)) {
+    refuseBadText('The name of a label', name)
+    refuseBadText(`Label "${name}"`, value ?? null)
+  }
+  return { ...labels }
 }

@@ -11,10 +11,11 @@ import {
   isInstant,
   isStorableText,
   refuseBadText,
+  requireLabels,
 } from '../base'
 import { readLogs } from './archived-logs'
 import { continuationStateOf, explainRun, type WorkerNow } from './explain'
-import { requireLabels, type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
+import { type Run, type Step, type StoredEvent, toRun, toStep, toStoredEvent } from '../job'
 import { readStatistics, type Statistics, type StatisticsFilter } from './statistics'
 import { RUN_SEARCH, type RunSearch, toSearch } from './run-search'
 import {
@@ -174,10 +175,7 @@ function toQuery({ jobName, tenant, status, waitsForRetry, parked, labels, limit
   }
   refuseBadText('tenant', tenant)
   for (const name of jobName === undefined ? [] : listOf(jobName)) refuseBadText('jobName', name ?? null)
-  for (const [name, value] of labels === undefined ? [] : Object.entries(requireLabels(labels, 'labels of a filter'))) {
-    refuseBadText('The name of a label', name)
-    refuseBadText(`Label "${name}"`, value)
-  }
+  if (labels !== undefined) requireLabels(labels, 'A filter')
   for (const [name, given] of Object.entries({ waitsForRetry, parked })) {
     if (given !== undefined) requireBoolean(name, given)
   }

@@ -19,6 +19,7 @@ import {
   requireDelay,
   refuseBadKey,
   refuseBadText,
+  requireLabels,
   refuseUnknownOptions,
   requireBoolean,
   requireInteger,
@@ -168,16 +169,9 @@ function refuseBadOptions(options: TriggerOptions): void {
   if (options.debounce !== undefined) refuseBadDebounce(options.debounce, options)
   if (options.batch !== undefined) refuseBadBatch(options.batch, options)
   requireInteger('concurrencyLimit', concurrencyLimit, { from: 1, to: 1000 })
-  if (typeof labels !== 'object' || labels === null) throw new InvalidOptionError('labels must be an object.')
   requireBoolean('holdKeyWhileWaiting', holdKeyWhileWaiting)
-  if (Object.keys(labels).length > MAX_LABELS)
+  if (Object.keys(requireLabels(labels, 'trigger()')).length > MAX_LABELS)
     throw new InvalidOptionError(`A run can have ${MAX_LABELS} labels at most.`)
-  for (const [name, value] of Object.entries(labels)) {
-    refuseBadText('The name of a label', name)
-    if (typeof value !== 'string')
-      throw new InvalidOptionError(`Label "${name}" must be a string, not ${String(value)}.`)
-    refuseBadText(`Label "${name}"`, value)
-  }
 }
 
 type Enqueue = (runs: readonly NewRun[]) => Promise<readonly EnqueueAnswer[]>

@@ -24,6 +24,7 @@ import {
   InvalidOptionError,
   onRejection,
   refuseBadText,
+  requireLabels,
   refuseUnknownOptions,
 } from '../base'
 import {
@@ -49,7 +50,7 @@ import {
   type TriggerItem,
   Waits,
 } from '../client'
-import { createEmitter, defineJob, type JobDeclaration, requireLabels } from '../job'
+import { createEmitter, defineJob, type JobDeclaration } from '../job'
 import { connect, type Parts } from './connect'
 import { Worker } from '../worker'
 import { healthOf } from './health'

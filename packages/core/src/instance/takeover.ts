@@ -45,7 +45,7 @@ export class Takeover {
 
 function closed(name: string): string {
   return (
-    `Another instance on ${name} was open here, from code that was loaded before this. It is closed, and this one goes on. ` +
+    `Another instance on ${name} was open here, of code that was loaded before. It is closed. ` +
     'Where code is replaced while it runs (HMR), close it there: import.meta.hot.dispose(() => durably.close()).'
   )
 }

@@ -38,7 +38,7 @@ export { type BatchOptions, type DebounceOptions, type Gathering, MOST_TOGETHER 
 export { type LimitScope, requireScope } from './job-limits'
 export { type FailedRun, failedRun, type FailureHandler, refuseChain } from './on-failure'
 export type { MessageWish, MessageWishes, WishedValue } from './message-wish'
-export { hasLabels, type JobPlacement, type PlacementBy, type PlacementOptions, requireLabels } from './placement'
+export { hasLabels, type JobPlacement, type PlacementBy, type PlacementOptions } from './placement'
 export type { PlainAttempt, PlainBody } from './plain-job'
 export { RateElsewhere, RateWindow } from './rate-window'
 export {

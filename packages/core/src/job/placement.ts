@@ -1,4 +1,4 @@
-import { InvalidOptionError, type OptionNames, refuseUnknownOptions } from '../base'
+import { InvalidOptionError, type OptionNames, refuseUnknownOptions, requireLabels } from '../base'
 
 /** Runs go to the worker that the leader of a cluster chooses. */
 export interface PlacementOptions {
@@ -22,15 +22,6 @@ export function requirePlacement(given: PlacementBy | undefined, what: string): 
   }
   refuseUnknownOptions(`${what}: placement`, given, OPTIONS)
   return { labels: requireLabels(given.labels, `${what}: placement`) }
-}
-
-/** A copy: who gave them may go on changing them. */
-export function requireLabels(labels: unknown, what: string): Readonly<Record<string, string>> {
-  const isRecord = typeof labels === 'object' && labels !== null && !Array.isArray(labels)
-  if (isRecord && Object.values(labels).every((value) => typeof value === 'string')) {
-    return { ...(labels as Readonly<Record<string, string>>) }
-  }
-  throw new InvalidOptionError(`${what}: labels must be an object of texts, such as { gpu: 'yes' }.`)
 }
 
 /** Whether a worker with these labels may run what wants those. */
