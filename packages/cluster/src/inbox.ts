@@ -2,7 +2,7 @@ import { type Clock, type CommandOptions, ConflictError, type Durably } from '@c
 import {
   instantIn,
   refuseBadText,
-  requireAge,
+  requireDelay,
   refuseUnknownOptions,
   requireDuration,
   type OptionNames,
@@ -122,8 +122,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       const { limit, after } = filter
       refuseBadConditions({ texts: {}, flags: {}, limit })
       refuseBadPlace(after, ['id', 'createdAt'])
-      if (after !== undefined) instantIn('createdAt of after', after.createdAt)
-      const page = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }) }
+      const page = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after: placeIn(after) }) }
       return (await inbox.list({ ...toQuery(filter), ...page })).map(toMessage)
     },
     async counts(scope = {}) {
@@ -151,7 +150,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
     async purge(options) {
       refuseUnknownOptions('purge()', options, { olderThan: true, as: true })
       const { olderThan: olderThanMs, as } = options
-      requireAge('olderThan', olderThanMs)
+      requireDelay('olderThan', olderThanMs)
       return removeAll(clock, (limit) =>
         inbox.purge(null, { olderThanMs, limit, ...durably.drafts.noted('inbox.purge', as) }),
       )
@@ -180,6 +179,11 @@ function refuseWanting({ drafts }: Durably, jobName: string): void {
 
 const FILTER: OptionNames<MessageFilter> = { type: true, tenant: true, from: true, before: true, unwanted: true }
 const PAGE: OptionNames<MessagePage> = { ...FILTER, limit: true, after: true }
+
+/** Databases compare instants as they stand. */
+function placeIn({ id, createdAt }: NonNullable<MessagePage['after']>) {
+  return { id, createdAt: instantIn('createdAt of after', createdAt) }
+}
 
 function toQuery({ type, tenant, from, before, unwanted }: MessageFilter): MessageQuery {
   const types = type === undefined || Array.isArray(type) ? type : [type as string]

@@ -13,7 +13,7 @@ export {
   refuseBadText,
   refuseMisspelledOptions,
   refuseUnknownOptions,
-  requireAge,
+  refuseBadDuration,
   requireBoolean,
   requireDelay,
   requireDuration,

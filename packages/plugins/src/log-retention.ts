@@ -93,6 +93,7 @@ interface MoverOptions {
 }
 
 type LoggedRun = LoggedRuns['runs'][number]
+type Nullable<T> = { readonly [K in keyof T]: T[K] | null }
 
 class LogMover {
   readonly #durably: Durably
@@ -118,19 +119,25 @@ class LogMover {
     const days = (await this.#durably.settings.get()).logRetentionDaysDb ?? ofCode
     this.#sinceMs += Math.min(every, MINUTE_MS)
     if (days === this.#lastDays && this.#sinceMs < every) return
-    await this.#move(days * DAY_MS, isStopped)
+    // In a minute again.
+    if (!(await this.#move(days * DAY_MS, isStopped))) return
     this.#lastDays = days
     this.#sinceMs = 0
   }
 
-  async #move(olderThanMs: number, isStopped: () => boolean): Promise<void> {
+  /** Whether the archive was there for all of them. */
+  async #move(olderThanMs: number, isStopped: () => boolean): Promise<boolean> {
+    const before = this.#after
+    let wasThere = true
     while (Number.isFinite(olderThanMs) && !isStopped()) {
       const { runs, last } = await this.#storage.findLogged({ olderThanMs, after: this.#after, limit: RUNS })
-      for (const run of runs) if (!isStopped()) await this.#moveLogsOf(run, isStopped)
+      for (const run of runs) if (!isStopped()) wasThere = (await this.#moveLogsOf(run, isStopped)) && wasThere
       if (last === null || isStopped()) break
       this.#after = last
     }
+    if (!wasThere) this.#after = before
     await this.#tidy(isStopped)
+    return wasThere
   }
 
   /** What no run refers to leaves the archive. */
@@ -149,30 +156,31 @@ class LogMover {
     return this.#tidying
   }
 
-  /** Logs that cannot be put with those that the archive has already stay where they are. */
-  async #moveLogsOf(run: LoggedRun, isStopped: () => boolean): Promise<void> {
+  /** Logs that cannot be put with those that the archive has already stay where they are. False: the archive was away. */
+  async #moveLogsOf(run: LoggedRun, isStopped: () => boolean): Promise<boolean> {
     try {
       const archived = (await this.#archiveLogsOf(run)) ?? (await this.#archivedOf(run.id))
       if (archived !== null) await this.#removeArchived(archived, isStopped)
+      return true
     } catch (error) {
       if (!(error instanceof LogArchiveError)) throw error
       this.#durably.reportError(error, NAME)
+      return error.reason !== 'unreachable'
     }
   }
 
-  /** `null`: the archive has them all, or somebody else was quicker. */
+  /** What the archive has of the run by now; `null`: nothing that is known here, or somebody else was quicker. */
   async #archiveLogsOf({ id: runId, version }: LoggedRun): Promise<ArchivedLogs | null> {
     const run = await this.#durably.storage.getRun(runId)
     if (run?.version !== version) return null
     const { logRef = null } = run
     const seen = { last: logRef === null ? null : await lastOf(this.#archive.read(logRef)) }
     const unarchived = await this.#storage.getUnarchived(runId, { ...seen, limit: 1 })
-    if (unarchived.length === 0) return null
+    if (unarchived.length === 0) return archivedUpTo({ runId, name: logRef, ...seen })
     const name = nameFor(runId)
     await this.#storage.announce(name)
     await this.#archive.write(name, this.#logsOf(runId, logRef, seen))
-    const isReferredTo = await this.#storage.refer({ runId, version, name })
-    return isReferredTo && seen.last !== null ? { runId, name, last: seen.last } : null
+    return (await this.#storage.refer({ runId, version, name })) ? archivedUpTo({ runId, name, ...seen }) : null
   }
 
   async *#logsOf(
@@ -192,8 +200,7 @@ class LogMover {
   /** Who put them there may have died before they were removed from the database: whoever comes by goes on. */
   async #archivedOf(runId: string): Promise<ArchivedLogs | null> {
     const { logRef: name = null } = (await this.#durably.storage.getRun(runId)) ?? {}
-    const last = name === null ? null : await lastOf(this.#archive.read(name))
-    return name === null || last === null ? null : { runId, name, last }
+    return archivedUpTo({ runId, name, last: name === null ? null : await lastOf(this.#archive.read(name)) })
   }
 
   async #removeArchived(archived: ArchivedLogs, isStopped: () => boolean): Promise<void> {
@@ -217,6 +224,10 @@ class LogMover {
     // A plugin with an archive is refused by an instance whose storage has no such group.
     return this.#durably.storage.archiving as ArchivingStorage
   }
+}
+
+function archivedUpTo({ runId, name, last }: Nullable<ArchivedLogs>): ArchivedLogs | null {
+  return runId === null || name === null || last === null ? null : { runId, name, last }
 }
 
 async function lastOf(pages: AsyncIterable<readonly LogRecord[]>): Promise<string | null> {

@@ -10,7 +10,7 @@ import {
 import {
   type OptionNames,
   refuseUnknownOptions,
-  requireAge,
+  requireDelay,
   requireDuration,
   requireInteger,
 } from '@coji/durably-core/extend'
@@ -59,7 +59,7 @@ export function withRetention(options: RetentionOptions = {}): Plugin {
   refuseUnknownOptions('withRetention()', options, OPTIONS)
   const what = purgeOptions(options)
   const { auditOlderThan, every = HOUR_MS, clock = backgroundClock } = options
-  if (auditOlderThan !== undefined) requireAge('auditOlderThan', auditOlderThan)
+  if (auditOlderThan !== undefined) requireDelay('auditOlderThan', auditOlderThan)
   requireDuration('every', every)
   return {
     name: NAME,
@@ -84,7 +84,7 @@ async function purge(durably: Durably, what: PurgeOptions, auditOlderThan: numbe
 
 /** Checked when the plugin is made: a purge an hour later is too late to hear of a mistake. */
 function purgeOptions({ olderThan, keepNewest, status }: RetentionOptions): PurgeOptions {
-  if (olderThan !== undefined) requireAge('olderThan', olderThan)
+  if (olderThan !== undefined) requireDelay('olderThan', olderThan)
   if (keepNewest !== undefined) requireInteger('keepNewest', keepNewest, { from: 0 })
   const active = [status ?? []].flat().find((each) => !isEnded(each))
   if (active !== undefined) throw new InvalidOptionError(`Retention takes ended runs only; "${active}" is not an end.`)

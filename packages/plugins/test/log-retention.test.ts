@@ -11,7 +11,8 @@ import { blobArchive, withLogPersistence, withLogRetention, type LogRetentionOpt
 import { fileArchive } from '../src/node'
 import { anything, instance } from './job-instance'
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 const folders: string[] = []
@@ -270,6 +271,26 @@ describe('withLogRetention', () => {
     expect([await inDatabase(id), await inDatabase(other)]).toEqual([['b'], []])
     kept.set(key, logs)
     expect(await messages(id)).toEqual(['a', 'b'])
+  })
+
+  it('comes a minute later when the archive was away', async () => {
+    const { archive, kept } = inMemory()
+    let isAway = false
+    const read: LogArchive['read'] = (name) => {
+      if (isAway) throw new LogArchiveError('unreachable', 'The archive is away.')
+      return archive.read(name)
+    }
+    const { clock, failing, retryWith, inDatabase } = setUp({ archive: { ...archive, read } })
+    const id = await failing('a')
+    await clock.advance(2 * DAY)
+    await retryWith(id, 'b')
+    isAway = true
+    await clock.advance(DAY + HOUR)
+    expect(await inDatabase(id)).toEqual(['b'])
+    isAway = false
+    await clock.advance(MINUTE)
+    expect(await inDatabase(id)).toEqual([])
+    expect([...kept.values()].at(-1)?.map(({ message }) => message)).toEqual(['a', 'b'])
   })
 
   it('hears within a minute of what another process has set', async () => {

@@ -65,7 +65,7 @@ export function requireSecret(secret: unknown): void {
 function instantOf(expires: Date | number): number {
   const at =
     expires instanceof Date ? expires.getTime() : typeof expires === 'number' ? Date.now() + expires : Number.NaN
-  if (at <= LAST_MS) return at
+  if (Number.isFinite(at) && at <= LAST_MS) return at
   throw new InvalidOptionError(
     `expires must be a Date or a number of milliseconds, up to the year 9999, not ${String(expires)}.`,
   )

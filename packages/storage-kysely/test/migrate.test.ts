@@ -82,7 +82,7 @@ describe('migrate', () => {
       { version: 12, min_reader: 5 },
       { version: 13, min_reader: 13 },
       { version: 14, min_reader: 13 },
-      { version: 15, min_reader: 13 },
+      { version: 15, min_reader: 15 },
     ])
   })
 

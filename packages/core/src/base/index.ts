@@ -52,7 +52,6 @@ export {
   refuseBadDuration,
   refuseBadKey,
   refuseBadText,
-  requireAge,
   requireBoolean,
   requireDuration,
   requireInteger,

@@ -29,17 +29,12 @@ export function refuseBadDuration(what: string, ms: number | undefined): void {
   throw new InvalidOptionError(`${what} must be a number of milliseconds from 0, not ${String(ms)}.`)
 }
 
-/** How old something is at least: 0 is a time as well. */
-export function requireAge(what: string, ms: number): void {
-  requireDelay(what, ms)
-}
-
 /** Of what is longer databases make no date, or another one. */
 export function isStorableDelay(ms: unknown): ms is number {
   return typeof ms === 'number' && ms >= 0 && ms <= LONGEST_DELAY_MS
 }
 
-/** For how long something is put off. */
+/** For how long something is put off, or how old it is at least: 0 is a time as well. */
 export function requireDelay(what: string, ms: number): void {
   if (isStorableDelay(ms)) return
   throw new InvalidOptionError(`${what} must be a number of milliseconds from 0 up to 100 years, not ${String(ms)}.`)

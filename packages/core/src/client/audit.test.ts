@@ -146,6 +146,8 @@ describe('settings', () => {
       leader_lease_seconds: '1e300',
     })
     expect(await durably.settings.get()).toEqual({})
+    await bench.storage.settings.set({ audit_retention_days: '1000000' })
+    expect((await bench.open().settings.get()).auditRetentionDays).toBe(36_600)
   })
 
   it('are asked for again after an error, and are none without the group', async () => {

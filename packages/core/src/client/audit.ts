@@ -3,7 +3,7 @@ import {
   InvalidOptionError,
   isInstant,
   type OptionNames,
-  requireAge,
+  requireDelay,
   refuseBadText,
   refuseUnknownOptions,
   requireInteger,
@@ -92,7 +92,7 @@ const BATCH = 500
 export async function purgeAudit(engine: Engine, options: AuditPurge): Promise<number> {
   refuseUnknownOptions('purgeAudit()', options, { olderThan: true })
   const { olderThan } = options
-  requireAge('olderThan', olderThan)
+  requireDelay('olderThan', olderThan)
   const group = capability(engine.storage, 'audit', 'purgeAudit()')
   return removeAll(engine, BATCH, () => group.purge({ olderThanMs: olderThan, limit: BATCH }))
 }

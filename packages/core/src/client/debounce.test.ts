@@ -97,6 +97,24 @@ it('lets one go on when the one before is held up', async () => {
   await first
 })
 
+it('keeps their order however long all of them take together', async () => {
+  const { debounce } = bench.storage
+  let [underWay, most] = [0, 0]
+  const slowly = async <T>(write: () => Promise<T>) => {
+    most = Math.max(most, ++underWay)
+    await new Promise<void>((resolve) => void bench.clock.schedule(1000, resolve))
+    underWay -= 1
+    return write()
+  }
+  const slow: typeof debounce = { ...debounce, enqueue: (...args) => slowly(() => debounce.enqueue(...args)) }
+  const durably = bench.open({ storage: { ...bench.storage, debounce: slow } })
+  const job = durably.defineJob({ name: 'index', input: anything }, () => null)
+  const triggers = Array.from({ length: 12 }, (_, n) => job.trigger(n, { debounce: 60_000 }))
+  await bench.clock.advance(15_000)
+  expect((await Promise.all(triggers)).map(({ payload }) => payload)).toEqual(triggers.map((_, n) => n))
+  expect(most).toBe(1)
+})
+
 it('keeps keys apart', async () => {
   const { durably, job, ran } = indexer()
   durably.start()

@@ -1,4 +1,4 @@
-import { InvalidOptionError, LONGEST_DELAY_MS, refuseBadText, refuseUnknownOptions, requireDuration } from '../base'
+import { InvalidOptionError, refuseBadText, refuseUnknownOptions, requireDuration } from '../base'
 import type { Engine } from '../engine'
 import { TRIGGER_DEBOUNCE, type TriggerDebounce, type TriggerOptions } from '../job'
 import { capability, type DebouncedRun, type EnqueueAnswer, type NewRun } from '../port'
@@ -36,7 +36,6 @@ export function refuseBadDebounce(given: Given, options: TriggerOptions): void {
   refuseBadText('debounce.key', key)
   for (const [name, ms] of Object.entries({ wait, maxWait: maxWait ?? wait })) {
     requireDuration(`debounce.${name}`, ms)
-    if (ms > LONGEST_DELAY_MS) throw new InvalidOptionError(`debounce.${name} must be 100 years at most.`)
   }
   refuseOthers('debounce', options)
 }

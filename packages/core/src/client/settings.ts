@@ -1,4 +1,4 @@
-import { InvalidOptionError, isStorableDelay, type Json, refuseUnknownOptions } from '../base'
+import { InvalidOptionError, isStorableDelay, type Json, LONGEST_DELAY_MS, refuseUnknownOptions } from '../base'
 import type { Engine } from '../engine'
 import { capability } from '../port'
 import { type CommandOptions, notedBy } from './acting'
@@ -97,10 +97,12 @@ function unfit(key: keyof SettingValues, value: unknown): InvalidOptionError {
   return new InvalidOptionError(`${key} must be a number ${least} 0 up to 100 years, or null, not ${String(value)}.`)
 }
 
-/** What somebody wrote into the table that is no value is as if it were not there. */
+/** What somebody wrote into the table that is no value is as if it were not there; what is kept for longer than can be is kept. */
 function toValues(stored: Readonly<Record<string, Json>>): SettingValues {
   const entries = KEYS.flatMap((key) => {
-    const value = numberIn(stored[SETTINGS[key].name])
+    const { name, unit, isAboveZero } = SETTINGS[key]
+    const given = numberIn(stored[name])
+    const value = typeof given === 'number' && !isAboveZero ? Math.min(given, LONGEST_DELAY_MS / unit) : given
     return isFit(SETTINGS[key], value) ? [[key, value] as const] : []
   })
   return Object.fromEntries(entries)

@@ -1,8 +1,8 @@
 import { atMost } from '../base'
 import type { Engine } from '../engine'
 
-/** Whoever holds up a turn for longer is not of this process: to wait for him is for the database. */
-const PATIENCE_MS = 5000
+/** From its beginning; then the one behind it goes on beside it. */
+const LONGEST_TURN_MS = 5000
 
 const turnsOf = new WeakMap<Engine['storage'], Map<string, Promise<void>>>()
 
@@ -19,11 +19,12 @@ export async function inTurn<T>(
   turnsOf.set(storage, turns)
   const name = JSON.stringify(key)
   const before = turns.get(name)
-  const written = before === undefined ? write() : atMost(environment.clock, PATIENCE_MS, before).then(write)
-  const over = written.then(
+  const written = before === undefined ? write() : before.then(write)
+  const ended = written.then(
     () => {},
     () => {},
   )
+  const over = (before ?? Promise.resolve()).then(() => atMost(environment.clock, LONGEST_TURN_MS, ended))
   turns.set(name, over)
   try {
     return await written

@@ -125,7 +125,7 @@ export const LIFECYCLE = {
   archive: {
     from: ENDED_STATUSES,
     to: ENDED_STATUSES,
-    by: 'any process, with the logs of the run',
+    by: 'any process; the logs of the run leave after it',
     guards: ['status', 'version', 'announced'],
   },
   signal: {

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknownOptions, requireAge } from '@coji/durably-core/extend'
+import { type OptionNames, refuseBadDuration, refuseUnknownOptions } from '@coji/durably-core/extend'
 import { CancelledError, isEnded, NotFoundError, RunFailedError, TimeoutError } from '@coji/durably-core'
 import type { Run, RunOutput, RunReads, WaitOptions } from '@coji/durably-core'
 import { pause } from './pause'
@@ -23,7 +23,7 @@ export function createWaits({ getRun }: Pick<RunReads, 'getRun'>): ClientWaits {
     async wait(id, options = {}) {
       refuseUnknownOptions('wait()', options, OPTIONS)
       const { timeout, signal } = options
-      if (timeout !== undefined) requireAge('timeout', timeout)
+      refuseBadDuration('timeout', timeout)
       const deadline = timeout === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeout
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS)) {
         signal?.throwIfAborted()

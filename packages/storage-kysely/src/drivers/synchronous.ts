@@ -226,7 +226,7 @@ class SharedConnection implements DatabaseConnection {
 
   /** For what Kysely sends, the application's too. */
   #execute({ sql, parameters }: CompiledQuery): QueryResult<Rows[number]> {
-    // It may be another one than that of the statements.
+    // When it is opened anew, the statements of the one before are forgotten.
     this.#open()
     const statement = this.#givenStatements.of(sql)
     if (statement.reader) return { rows: [...statement.all(parameters)] as Rows[number][] }

@@ -27,6 +27,9 @@ const VERSIONS_END = { sqlite: 'strict', postgres: '' } as const
 /** More than the number of processes that can be one migration ahead of this one. */
 const MAX_ROUNDS = MIGRATIONS.length + 10
 
+/** To index a large table takes as long as it takes. */
+const WITHOUT_LIMIT = CompiledQuery.raw('set local statement_timeout = 0')
+
 /** `create table if not exists` is not safe to run twice at a time on Postgres. The lock ends with the transaction. */
 const MIGRATION_LOCK = CompiledQuery.raw("select pg_advisory_xact_lock(hashtext('durably'), 0)")
 
@@ -96,7 +99,7 @@ function statementsOf(migrations: readonly Migration[], context: SqlContext, gro
     .addColumn('min_reader', 'integer', (column) => column.notNull())
     .modifyEnd(sql.raw(VERSIONS_END[dialect.name]))
   return [
-    ...(dialect.hasOneWriter ? [] : [MIGRATION_LOCK]),
+    ...(dialect.hasOneWriter ? [] : [WITHOUT_LIMIT, MIGRATION_LOCK]),
     ...ground.statements,
     CompiledQuery.raw(createVersions.compile().sql),
     ...migrations.flatMap((migration) => stepsOf(migration, context)),
