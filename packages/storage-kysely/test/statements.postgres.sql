@@ -3342,7 +3342,9 @@ select {columns of m: audit}
 from (
   select m.*
   from "durably_audit" as m
-  where ("m"."at", "m"."id") < (cast($1 as timestamptz), cast($2 as text)) offset 0
+  where ("m"."at", "m"."id") < (cast($1 as timestamptz), cast($2 as text))
+  order by "m"."at" desc, "m"."id" desc
+  limit 10000
 ) as m
 where "m"."actor" = $3
 order by "m"."at" desc, "m"."id" desc
@@ -3527,7 +3529,9 @@ limit 1 offset 999;
 select {columns of m: schedules}
 from (
   select m.*
-  from "durably_schedules" as m offset 0
+  from "durably_schedules" as m
+  order by "m"."tenant" asc, "m"."name" asc
+  limit 10000
 ) as m
 where (definition #>> array['run', 'labels', cast(cast($1 as text) as text)]) = cast($2 as text)
 and paused_because is null
@@ -4065,7 +4069,12 @@ select coalesce(sum(case when processed_at is null then 1 else 0 end), 0) as "wa
     ) then 1 else 0 end
   ), 0
 ) as "unwanted"
-from "durably_inbox" as m;
+from (
+  select m.*
+  from "durably_inbox" as m
+  order by "m"."created_at" asc, "m"."id" asc
+  limit 10000
+) as m;
 
 -- inbox: replay
 select to_char("m"."created_at" at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as first, "m"."id" as second

@@ -47,15 +47,14 @@ export async function readListing(lister: Lister, page: Page): Promise<Rows> {
   const { context, reader, listing } = lister
   const { limit = Number.POSITIVE_INFINITY, after } = page
   const columns = context.dialect.columns(listing.table, 'm')
-  const readRows = (stretch: Stretch, count: number) => {
+  const readRows = (from: Sql, count: number) => {
     const end = Number.isFinite(count) ? sql`limit ${count}` : sql``
-    const rows = sql`select ${columns} ${rowsIn(context, listing, stretch)} order by ${order(listing)} ${end}`
-    return compileQuery(context, rows)
+    return compileQuery(context, sql`select ${columns} ${from} order by ${order(listing)} ${end}`)
   }
-  if (listing.conditions.length === 0) return reader.read(readRows({ after }, limit))
+  if (listing.conditions.length === 0) return reader.read(readRows(entriesIn(context, listing, { after }), limit))
   const found: Row[] = []
   for await (const [stretch, turned] of stretchesOf(lister, after)) {
-    found.push(...(await turned.read(readRows(stretch, limit - found.length))))
+    found.push(...(await turned.read(readRows(rowsIn(context, listing, stretch), limit - found.length))))
     if (found.length >= limit) break
   }
   return found
@@ -139,11 +138,21 @@ function toPlace(row: Row): Place {
   return [String(row['first']), String(row['second'])]
 }
 
+/** Far more than can have come into a stretch since it was measured, a moment ago. */
+const ROOM = 10
+
 /** The entries of a stretch are read as they stand in the index, whatever other one might have what is asked of them. */
 function rowsIn(context: SqlContext, listing: Listing, stretch: Stretch): Sql {
-  const entries = sql`from ${entriesOf(context, listing)} ${where(rangeOf(context, listing, stretch))}`
-  if (listing.conditions.length === 0) return entries
-  return sql`from (select m.* ${entries} ${context.dialect.keptApart}) as m ${where(listing.conditions)}`
+  const entries = entriesIn(context, listing, stretch)
+  const { takesIndexes } = context.dialect
+  if (takesIndexes && listing.conditions.length === 0) return entries
+  // A planner that is told of no index knows nothing of two columns together: without a limit it would sort all there are.
+  const inOrder = takesIndexes ? sql`` : sql`order by ${order(listing)} limit ${sql.lit(ROOM * context.stretch)}`
+  return sql`from (select m.* ${entries} ${inOrder}) as m ${where(listing.conditions)}`
+}
+
+function entriesIn(context: SqlContext, listing: Listing, stretch: Stretch): Sql {
+  return sql`from ${entriesOf(context, listing)} ${where(rangeOf(context, listing, stretch))}`
 }
 
 function entriesOf({ tables, dialect, prefix }: SqlContext, { table, index }: Listing): Sql {
