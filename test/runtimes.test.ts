@@ -30,18 +30,19 @@ it('the server needs no framework and nothing of Node', () => {
   }
 })
 
-/** How each is told to serve; it says at which port. */
+/** Which version of each, and how it is told to serve; it says at which port. */
 const COMMANDS = {
-  bun: ['run', 'serve.mjs'],
-  deno: ['run', '--allow-net', '--allow-env', 'serve.mjs'],
-  workerd: ['serve', '--control-fd=1', 'workerd.capnp'],
+  bun: { version: '1.4.4', args: ['run', 'serve.mjs'] },
+  deno: { version: '2.9.6', args: ['run', '--allow-net', '--allow-env', 'serve.mjs'] },
+  workerd: { version: '1.20261117.1', args: ['serve', '--control-fd=1', 'workerd.capnp'] },
 } as const
 
 /** Some hundred megabytes, fetched by npm: for the long lane alone. */
 const RUNTIMES = SCALE === 'full' ? Object.entries(COMMANDS) : []
 
-it.each(RUNTIMES)('serves and follows runs in %s', async (name, args) => {
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--prefix', folder, name], { stdio: 'ignore' })
+it.each(RUNTIMES)('serves and follows runs in %s', async (name, { version, args }) => {
+  const wanted = `${name}@${version}`
+  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--prefix', folder, wanted], { stdio: 'ignore' })
   const port = await listeningPort(name, args)
   await seeRunThrough(`http://127.0.0.1:${port}/api`, {
     ...{ jobName: 'ask', payload: { text: 'ü' }, signalName: 'answer', value: 42, output: 42 },

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { itInFullLane } from '../../../test/full-lane'
+import { paced } from '../../../test/pace'
 import { createDatabase } from '../../../test/postgres'
+import { ROOT } from '../../../test/root'
 import { SCALE } from '../../../test/scale'
 import { buildPrograms } from '../build.mjs'
 import { freePort } from '../src/local/free-port'
@@ -48,32 +51,52 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** From its start to a page that can be used, on the machine that times were chosen on. */
+const READY_MS = 30_000
+
+/** Starts it, chats with it, and ends it as a terminal does: Ctrl-C is told to all that was started there. */
+async function seeItWork(program: string, env: Record<string, string>): Promise<void> {
+  const port = await freePort()
+  const { PATH = '', HOME = '' } = process.env
+  const running = spawn(process.execPath, [program, '--port', String(port)], {
+    env: { PATH, HOME, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  })
+  const tellAll = (signal: NodeJS.Signals) => process.kill(-(running.pid ?? 0), signal)
+  onTestFinished(() => void (running.exitCode === null && tellAll('SIGKILL')))
+  const lines: string[] = []
+  createInterface({ input: running.stdout }).on('line', (line) => lines.push(line))
+  await expect.poll(() => lines.join('\n')).toContain('Ctrl-C ends all of it')
+  const [, seconds] = /ready after ([\d.]+) s/.exec(lines.join('\n')) ?? []
+  expect(Number(seconds)).toBeLessThan(paced(READY_MS) / 1000)
+  const pids = lines.flatMap((line) => /is process (\d+)/.exec(line)?.[1] ?? []).map(Number)
+  expect(pids).toHaveLength(5)
+
+  await seeItAnswer(`http://localhost:${port}`)
+
+  tellAll('SIGINT')
+  expect(await once(running, 'exit')).toEqual([0, null])
+  expect(pids.filter(isAlive)).toEqual([])
+}
+
+async function seeItAnswer(url: string): Promise<void> {
+  expect(await (await fetch(url)).text()).toContain('<script')
+  const ada = new Browser(url)
+  ada.origin = url
+  await ada.be('ada')
+  const run = await ada.say(await ada.newSession(), 'Hello there')
+  expect(answerIn(await ada.ended(run))).toContain('You said: **Hello there**')
+}
+
 it.each(Object.entries(DATABASES))(
   'everything starts without Docker on %s, answers, and ends with Ctrl-C',
   async (_, database) => {
-    const [folder, port, env] = await Promise.all([build(), freePort(), database()])
-    const { PATH = '' } = process.env
-    const program = spawn(process.execPath, [join(folder, 'dist/agentic.js'), '--port', String(port)], {
-      env: { PATH, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    onTestFinished(() => void program.kill('SIGKILL'))
-    const lines: string[] = []
-    createInterface({ input: program.stdout }).on('line', (line) => lines.push(line))
-    await expect.poll(() => lines.join('\n')).toContain('Ctrl-C ends all of it')
-    const pids = lines.flatMap((line) => /is process (\d+)/.exec(line)?.[1] ?? []).map(Number)
-    expect(pids).toHaveLength(5)
-
-    const url = `http://localhost:${port}`
-    expect(await (await fetch(url)).text()).toContain('<script')
-    const ada = new Browser(url)
-    ada.origin = url
-    await ada.be('ada')
-    const run = await ada.say(await ada.newSession(), 'Hello there')
-    expect(answerIn(await ada.ended(run))).toContain('You said: **Hello there**')
-
-    program.kill('SIGINT')
-    expect(await once(program, 'exit')).toEqual([0, null])
-    expect(pids.filter(isAlive)).toEqual([])
+    const [folder, env] = await Promise.all([build(), database()])
+    await seeItWork(join(folder, 'dist/agentic.js'), env)
   },
 )
+
+itInFullLane('the script at the root builds it, starts it, and ends with it', async () => {
+  await seeItWork(join(ROOT, 'scripts/agentic.mjs'), await given())
+})

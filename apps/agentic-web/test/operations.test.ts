@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { sql } from 'kysely'
 import { parse } from 'yaml'
 import { createDatabase, type OwnPostgres, startOwnPostgres } from '../../../test/postgres'
 import { lookAfter, removeExpired } from '../src/worker/housekeeping'
@@ -379,6 +380,44 @@ describe('what is kept', () => {
     expect((await ada.get(`/api/sessions/${old}/files`)).status).toBe(404)
     const files = await database.db.selectFrom('session_files').select('session_id').execute()
     expect(files).toEqual([{ session_id: young }])
+  })
+
+  it('of what a call has written is there for as long as its run can still go on', async () => {
+    const deployment = await deployed()
+    const { url } = await deployment.startApi()
+    await deployment.startWorker()
+    const ada = await new Browser(url).be('ada')
+    const database = await openDatabase(readApiConfig(deployment.env))
+    onTestFinished(() => database.close())
+    const { db } = database
+    const session = await ada.newSession()
+    const ended = await ada.say(session, 'hello')
+    await ada.ended(ended)
+    await sql`alter table session_files add constraint full_disk check (false) not valid`.execute(db)
+    const run = await ada.say(session, 'note: keep me')
+    await ada.until(run, isPiece('asked'))
+    await ada.post(`/api/approvals/${run}/approval%201.1`, { decision: 'approve' })
+    // The call is over; its result, and its files, could not be kept.
+    expect((await ada.ended(run)).at(-1)).toMatchObject({ data: { status: 'failed' } })
+    await sql`alter table session_files drop constraint full_disk`.execute(db)
+
+    const { user_id } = await db.selectFrom('sessions').select('user_id').executeTakeFirstOrThrow()
+    const left = { session_id: session, user_id, path: 'left.md', content: null }
+    const lost = [ended, 'a-run-that-is-gone'].map((of) => ({ ...left, call_key: `${of}/1.1/start` }))
+    await db.insertInto('staged_files').values(lost).execute()
+    await db
+      .updateTable('staged_files')
+      .set({ created_at: new Date(Date.now() - 2 * 86_400_000) })
+      .execute()
+    await removeExpired(database, { sessionDays: 30 })
+
+    const staged = await db.selectFrom('staged_files').select('call_key').execute()
+    expect(staged).toEqual([{ call_key: expect.stringContaining(`${run}/1.1/`) }])
+    expect((await ada.post(`/api/runs/${run}/retry`)).status).toBe(200)
+    expect((await ada.ended(run)).at(-1)).toMatchObject({ data: { status: 'completed' } })
+    const { files } = (await ada.get(`/api/sessions/${session}/files`)).body
+    expect(files).toHaveLength(1)
+    expect(await db.selectFrom('staged_files').select('call_key').execute()).toEqual([])
   })
 
   it('of a session that is deleted goes with it, also while it is answered', async () => {

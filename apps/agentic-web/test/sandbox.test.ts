@@ -8,7 +8,7 @@ import { type Env, readWorkerConfig } from '../src/config'
 import { createBashTool } from '../src/sandbox'
 import { attemptsOn } from '../src/sandbox/attempts'
 import { openTestSandbox, USER_OF_TESTS, whereThereIsASandbox } from '../src/sandbox/nobody-sandbox'
-import { CANARY, plantHost, SMALL_LIMITS } from '../src/sandbox/targets'
+import { CANARY, plantHost, plantProcess, SMALL_LIMITS } from '../src/sandbox/targets'
 import { startWorker } from '../src/worker/start'
 import { type Answered, Browser, deploy, deployed, ENV, type Deployment, isPiece, piecesIn } from './deployment'
 import { type Asked, call, openModelServer, sayAll } from './model-server'
@@ -116,8 +116,11 @@ describe(
     })
 
     it('finds none of the secrets of its worker', async () => {
-      for (const name of SECRETS) vi.stubEnv(name, deployment.env[name])
+      const secrets = SECRETS.map((name) => [name, deployment.env[name] ?? ''] as const)
+      // In the environment that its own processes are given, and in that of one which was started with them.
+      for (const [name, secret] of secrets) vi.stubEnv(name, secret)
       onTestFinished(() => void vi.unstubAllEnvs())
+      onTestFinished(plantProcess(Object.fromEntries(secrets)))
       const ada = await new Browser(...urls).be('ada')
       const found = await runs(
         ada,
@@ -127,9 +130,9 @@ describe(
       expect(found).toMatchObject({ isError: false })
       const told = JSON.stringify(found)
       expect(told).toContain('looked')
-      for (const name of SECRETS) {
+      for (const [name, secret] of secrets) {
         expect(told).not.toContain(name)
-        expect(told).not.toContain(deployment.env[name])
+        expect(told).not.toContain(secret)
       }
     })
 

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { attemptsOn } from './attempts'
 import { createBashTool } from './bash-tool'
-import { filesOf, openTestSandbox, whereThereIsASandbox } from './nobody-sandbox'
+import { filesOf, openTestSandbox, USER_OF_TESTS, whereThereIsASandbox } from './nobody-sandbox'
 import { CANARY, plantHost, SMALL_LIMITS } from './targets'
 
 const host = await plantHost()
@@ -24,6 +26,15 @@ describe(
   whereThereIsASandbox(() => {
     it('is one of 64', () => {
       expect(new Set(ATTEMPTS.map(({ name }) => name)).size).toBe(64)
+    })
+
+    it('finds what is planted in an environment where there is no sandbox', async () => {
+      const { command, contained } = ATTEMPTS.find(({ name }) => name === 'the environment of every process') ?? {}
+      const options = { ...USER_OF_TESTS, maxBuffer: Number.POSITIVE_INFINITY }
+      const { stdout } = await promisify(execFile)('/bin/bash', ['-c', command ?? ''], options)
+      // What else is in there is for no log.
+      expect(stdout.includes(CANARY)).toBe(true)
+      expect(contained?.test(JSON.stringify({ output: stdout }))).toBe(false)
     })
 
     describe.concurrent('reaches no further than the sandbox:', () => {

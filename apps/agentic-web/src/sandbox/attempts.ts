@@ -38,7 +38,11 @@ const ofTheHost = ({ secretFile, workerId }: Targets): Attempt[] => [
     command: 'cat /proc/1/environ; echo "[$?]"',
     contained: /"\[0\]|denied/,
   },
-  { name: 'the environment of every process', command: 'cat /proc/*/environ; echo read', contained: /read/ },
+  {
+    name: 'the environment of every process',
+    command: "cat /proc/*/environ | tr '\\0' '\\n' | sort -u; echo read",
+    contained: /"output":"(?:(?:HOME|LANG|PATH|PWD|SHLVL|TERM|TMPDIR|_)=[^\\]*\\n)+read/,
+  },
   { name: 'its own environment', command: 'env; echo LD=$LD_PRELOAD$BASH_ENV$NODE_OPTIONS.', contained: /LD=\./ },
   { name: 'the roots of other processes', command: 'cd /proc; ls -d */root/{root,home}', contained: NOT_THERE },
   { name: 'the folder above', command: 'cd ../../../..; pwd; ls', contained: /\/\\nbin\\ndev\\netc\\n/ },

@@ -1,5 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { bundlePrograms } from '../../../../test/bundle-programs'
 import type { SessionFile } from '../files/session-file'
 import { createBashTool, createSandboxTools, openSandbox, type Sandbox, type SandboxResult } from './index'
 import { filesOf, openTestSandbox, sandboxOfTests, USER_OF_TESTS, whereThereIsASandbox } from './nobody-sandbox'
@@ -65,6 +70,14 @@ describe(
       cancel.abort(new Error('Stop.'))
       await expect(ran).rejects.toThrow('Stop.')
       await expect.poll(() => running('sleep 31415')).toEqual([])
+    })
+
+    it('is gone, with everything that it started, when its worker is killed', async () => {
+      const kill = await startDoomedWorker('trap "" TERM HUP INT; (setsid sleep 27183 &); sleep 27183')
+      onTestFinished(() => around('sleep 27183').forEach(end))
+      await expect.poll(() => running('sleep 27183').length).toBe(2)
+      kill()
+      await expect.poll(() => around('sleep 27183')).toEqual([])
     })
 
     it('ends when its time is over, also when it stops what is around it, and changes nothing then', async () => {
@@ -161,9 +174,38 @@ describe(
   }),
 )
 
+/** A process of its own with a sandbox that runs the command. Answers how to kill it. */
+async function startDoomedWorker(command: string): Promise<() => void> {
+  const folder = mkdtempSync(join(tmpdir(), 'doomed-worker-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  await bundlePrograms({ worker: fileURLToPath(new URL('doomed-worker.ts', import.meta.url)) }, folder)
+  const env = { PATH: process.env['PATH'], COMMAND: command }
+  const worker = spawn(process.execPath, [join(folder, 'worker.mjs')], { env, stdio: ['ignore', 'ignore', 'inherit'] })
+  const kill = () => void worker.kill('SIGKILL')
+  onTestFinished(kill)
+  return kill
+}
+
 /** Of all processes of the machine. */
 function running(command: string): string[] {
-  return readdirSync('/proc').filter((id) => /^\d+$/.test(id) && commandOf(id) === command)
+  return processes().filter((id) => commandOf(id) === command)
+}
+
+/** Those that run it, and those of the sandbox around them, which were told to. */
+function around(command: string): string[] {
+  return processes().filter((id) => commandOf(id).includes(command))
+}
+
+function end(id: string): void {
+  try {
+    process.kill(Number(id), 'SIGKILL')
+  } catch {
+    // It has ended with another one.
+  }
+}
+
+function processes(): string[] {
+  return readdirSync('/proc').filter((id) => /^\d+$/.test(id))
 }
 
 function commandOf(id: string): string {

@@ -71,8 +71,21 @@ export async function removeExpired(opened: Opened, { sessionDays }: Pick<Worker
     .execute()
   for (const session of expired) await removeExpiredSession(opened, session, sessionDays)
   await removeForgotten(opened)
-  await sql`delete from staged_files where created_at < now() - interval '1 day'`.execute(db)
+  await removeStaged(db)
   await sql`delete from logins where expires_at < now()`.execute(db)
   await sql`delete from oauth_state where expires_at < now()`.execute(db)
   await sql`delete from rate_limits where expire < extract(epoch from now()) * 1000`.execute(db)
+}
+
+/**
+ * What a call has written outlives its result only where a start of it was lost. A run that waits, is parked, or has failed and
+ * may be retried still comes to keep it: then it goes with its session.
+ */
+async function removeStaged(db: Kysely<Tables>): Promise<void> {
+  const goingOn = sql`
+    select from durably_runs as run
+    where run.id = split_part(staged_files.call_key, '/', 1) and run.tenant = staged_files.user_id
+      and run.status <> 'completed'`
+  await sql`
+    delete from staged_files where created_at < now() - interval '1 day' and not exists (${goingOn})`.execute(db)
 }
