@@ -51,6 +51,7 @@ async function walk(params: ReconcileParams): Promise<Walk> {
     if (record === undefined) continue
     const became = await adjust(storage, record, schedule.content)
     if (became === 'moved') made.isWhole = false
+    if (became === 'over') made.errors.push(overAlready(schedule.name))
   }
   const names = new Set(defined.map(keyOf))
   for (const record of stored.values()) {
@@ -75,8 +76,8 @@ async function add({ durably, storage, source, defined }: ReconcileParams): Prom
   return [...late.map(({ name }) => overAlready(name)), ...taken.map(({ schedule }) => nameTaken(schedule))]
 }
 
-/** `moved`: it is not as it was listed any more. */
-type Adjusted = 'done' | 'moved'
+/** `moved`: it is not as it was listed any more. `over`: the code has given it times that have all passed. */
+type Adjusted = 'done' | 'moved' | 'over'
 
 /** The instants stay where they do not change. What was paused by hand stays paused. */
 async function adjust(storage: ScheduleStorage, record: ScheduleRecord, content: ScheduleContent): Promise<Adjusted> {
@@ -88,6 +89,7 @@ async function adjust(storage: ScheduleStorage, record: ScheduleRecord, content:
     record.overlap === content.overlap
   if (isSame && !hasReturned) return 'done'
   const isAlike = firesAlike(decodeDefinition(record.definition), decodeDefinition(content.definition))
+  if (!isAlike && (await thoseOver(storage, [{ content }])).length > 0) return 'over'
   const resumed = hasReturned ? { pausedBecause: null } : {}
   const isAnew = hasReturned || !isAlike
   const changed = await storage.change({ ...identityOf(record), content, ...resumed, isAnew })

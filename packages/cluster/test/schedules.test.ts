@@ -397,6 +397,23 @@ describe('the code', () => {
     expect(own.errors).toEqual([expect.stringContaining('Schedule "too late" would never fire')])
   })
 
+  it.each([{ at: at(MINUTE) }, { every: MINUTE, end: at(MINUTE) }])(
+    'leaves a schedule as it was that would never fire any more by it, and says so: %j',
+    async (past) => {
+      const first = stage()
+      first.schedules.define('x', { ...REPORT, every: HOUR })
+      await first.schedules.tick()
+      const before = await first.schedules.get('x')
+      const { clock, storage } = first
+      await clock.stall(2 * MINUTE)
+      const second = stage({ clock, storage })
+      second.schedules.define('x', { ...REPORT, ...past })
+      await second.schedules.tick()
+      expect(await second.schedules.get('x')).toEqual(before)
+      expect(second.errors).toEqual(['Schedule "x" would never fire: its time is over. Nothing was stored.'])
+    },
+  )
+
   it('does not fire a one-off that passed while it was away', async () => {
     const first = stage()
     first.schedules.define('launch', { ...REPORT, at: at(HOUR) })
