@@ -805,6 +805,23 @@ describe('a schedule that this process cannot read', () => {
     expect(await instantsOf(own)).toEqual([at(HOUR), at(2 * HOUR), at(3 * HOUR)])
     expect(own.errors).toEqual([expect.stringContaining('no time zone "Mars/Olympus"')])
   })
+
+  it('keeps no other one from firing, however many of them there are', async () => {
+    const own = stage()
+    await own.schedules.create('of another zone', { ...REPORT, cron: '0 * * * *', zone: 'Asia/Tokyo' })
+    const { schedules } = own.storage.cluster as ClusterStorage
+    const { schedule } = (await schedules.get({ tenant: '', name: 'of another zone' })) as DueSchedule
+    const definition = schedule.definition.replace('Asia/Tokyo', 'Mars/Olympus')
+    const ids = Array.from({ length: 1001 }, (_, n) => `of Mars ${n}`)
+    await schedules.create(ids.map((id) => ({ ...schedule, id, name: id, definition })))
+    await own.clock.stall(MINUTE)
+    await own.schedules.create('behind them', { ...REPORT, every: HOUR })
+    await own.schedules.tick()
+    await own.clock.stall(HOUR)
+    await own.schedules.tick()
+    expect(await instantsOf(own)).toContain(at(HOUR + MINUTE))
+    expect(own.errors.length).toBe(ids.length)
+  })
 })
 
 describe('trouble of the storage', () => {
