@@ -169,6 +169,21 @@ describe('a message', () => {
     expect(first.got).toEqual([['a', 'anything']])
   })
 
+  it('is delivered to a job that the code defines while it works', async () => {
+    const own = post({ jobs: { early: 'x' } })
+    own.durably.start()
+    await own.durably.publish({ type: 'y', payload: 1 })
+    await own.clock.advance(0)
+    expect(await own.inbox.counts()).toMatchObject({ unwanted: 1 })
+    own.durably.defineJob({ name: 'late', on: 'y', input: schemaOf<unknown>() }, async (_ctx, payload) => {
+      own.got.push(['late', payload])
+    })
+    await own.durably.publish({ type: 'y', payload: 2 })
+    await own.clock.advance(0)
+    expect(own.got).toEqual([['late', 2]])
+    await own.durably.close()
+  })
+
   it('is no longer wanted by a job whose code does not want it any more', async () => {
     const own = post({ jobs: { a: 'x' } })
     await own.inbox.drain()
