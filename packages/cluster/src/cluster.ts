@@ -116,6 +116,8 @@ export function createCluster(durably: Durably, options: ClusterOptions = {}): C
     workers: () => placement.getWorkers(),
     jobs: () => placement.getJobs(),
     async lead() {
+      // Nobody has looked yet where the instance was not started.
+      await settings.look()
       const before = { ...duties.done }
       await duties.reassigning.workNow()
       await duties.placing.workNow()

@@ -12,6 +12,8 @@ export interface DutyParams {
   readonly everyMs: number
   /** Before the first work, until it succeeds. */
   prepare(): Promise<void>
+  /** Whether there is something new to prepare, asked before each work. Left out: nothing but what `unprepare` tells of. */
+  isStale?(): boolean
   /** Milliseconds until there is more to do; `null`: nothing is known of. */
   work(lead: Lead): Promise<number | null>
 }
@@ -106,7 +108,7 @@ export class Duty {
   }
 
   async #once(): Promise<number | null | 'away'> {
-    if (!this.#isPrepared) {
+    if (!this.#isPrepared || this.#params.isStale?.()) {
       this.#isPrepared = true
       await this.#params.prepare().catch((error: unknown) => {
         this.#isPrepared = false

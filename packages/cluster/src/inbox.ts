@@ -20,7 +20,7 @@ import { refuseBadConditions, refuseBadPlace } from './conditions'
 import { deliverWaiting } from './deliver'
 import { Duty, soonest } from './duty'
 import { releaseGathered } from './release'
-import { subscribeJobs } from './subscriptions'
+import { subscribing } from './subscriptions'
 import { AT_ONCE, DAY_MS, hourly, removeAll } from './upkeep'
 
 /** What `createInbox` takes. */
@@ -100,7 +100,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
 
   const duty: Duty = new Duty({
     ...{ durably, cluster, name: 'inbox', everyMs: pollingInterval },
-    prepare: () => subscribeJobs(inbox, durably.drafts.jobs()),
+    ...subscribing(durably, inbox),
     async work(lead) {
       const delivery = await deliverWaiting({ durably, cluster }, lead)
       const released = await releaseGathered({ durably, cluster }, lead)

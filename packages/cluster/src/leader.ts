@@ -111,7 +111,7 @@ export class Leader {
     this.ask().catch((error: unknown) => {
       if (this.#isStarted) durably.reportError(error, 'lead')
     })
-    settings.look()
+    void settings.look()
     const untilNext = (settings.now.leaseMs / 3) * (this.#held === null ? 0.5 + random() / 2 : 1)
     this.#callOff = clock.schedule(untilNext, () => this.#turn())
   }

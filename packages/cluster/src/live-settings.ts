@@ -21,10 +21,10 @@ export class LiveSettings {
     return this.#now
   }
 
-  /** Nobody waits for it: what cannot be read stays as it was. */
-  look(): void {
+  /** What cannot be read stays as it was. A leader that was started does not wait for the answer. */
+  look(): Promise<void> {
     const { leaseMs, reassignAfterMs } = this.#usual
-    this.#durably.settings.get().then(
+    return this.#durably.settings.get().then(
       ({ leaderLeaseSeconds, reassignAfterSeconds }) => {
         this.#now = {
           leaseMs: leaderLeaseSeconds === undefined ? leaseMs : leaderLeaseSeconds * 1000,

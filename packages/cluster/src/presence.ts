@@ -10,12 +10,14 @@ interface PresenceParams {
   readonly leaseMs: number
 }
 
+const NOTE_JOBS_AFTER_MS = 3_600_000
+
 /** Tells the others of this worker, as long as it is started: what it can take, and when it leaves. */
 export class Presence {
   readonly #params: PresenceParams
   #callOff: () => void = () => {}
   #isStarted = false
-  #areJobsNoted = false
+  #jobsNotedAt = Number.NEGATIVE_INFINITY
   #isLeaving = false
   #leaveNow: () => void = () => {}
   /** One after the other: the last word must be the last. */
@@ -27,7 +29,7 @@ export class Presence {
 
   start({ workerStopped }: StartedTerm): () => Promise<void> {
     this.#isStarted = true
-    this.#areJobsNoted = false
+    this.#jobsNotedAt = Number.NEGATIVE_INFINITY
     this.#turn()
     return () => this.#leave(workerStopped)
   }
@@ -71,11 +73,19 @@ export class Presence {
       await placement.beat({
         ...{ workerId, presence, capacity: concurrency, placedJobs, labels, codeVersion, ttlMs: leaseMs },
       })
-      if (!this.#areJobsNoted) await placement.noteJobs(codeVersion ?? '', jobsOf(durably))
-      this.#areJobsNoted = true
+      await this.#noteJobs()
     } catch (error) {
       if (this.#isStarted) durably.reportError(error, 'presence')
     }
+  }
+
+  /** Again now and then: a worker that nobody heard of for a day is forgotten, and its jobs with it. */
+  async #noteJobs(): Promise<void> {
+    const { durably, placement, codeVersion } = this.#params
+    const now = durably.drafts.environment.clock.monotonic()
+    if (now - this.#jobsNotedAt < NOTE_JOBS_AFTER_MS) return
+    await placement.noteJobs(codeVersion ?? '', jobsOf(durably))
+    this.#jobsNotedAt = now
   }
 }
 

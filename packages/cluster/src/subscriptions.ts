@@ -1,4 +1,4 @@
-import type { JobDefinition, MessageWish } from '@coji/durably-core'
+import type { Durably, JobDefinition, MessageWish } from '@coji/durably-core'
 import type { Gathering } from '@coji/durably-core/extend'
 import type { InboxStorage, NewRun, Subscription } from '@coji/durably-core/storage'
 
@@ -8,12 +8,18 @@ export interface WishDefinition extends Pick<NewRun, 'jobVersion' | 'timeoutMs'>
   readonly gathering: Gathering | null
 }
 
-/** Tells all processes what the jobs of this one want. */
-export function subscribeJobs(inbox: InboxStorage<never>, jobs: readonly JobDefinition[]): Promise<void> {
-  return inbox.subscribe(
-    jobs.map(({ name }) => name),
-    jobs.flatMap(subscriptionsOf),
-  )
+/** Tells all processes what the jobs of this one want, and anew when it has more of them: none ever leaves. */
+export function subscribing({ drafts }: Durably, inbox: InboxStorage<never>) {
+  let told = 0
+  return {
+    async prepare(): Promise<void> {
+      const jobs = drafts.jobs()
+      const names = jobs.map(({ name }) => name)
+      await inbox.subscribe(names, jobs.flatMap(subscriptionsOf))
+      told = jobs.length
+    },
+    isStale: () => drafts.jobs().length !== told,
+  }
 }
 
 function subscriptionsOf({ name: jobName, version, timeoutMs, on, gathering }: JobDefinition): readonly Subscription[] {

@@ -48,7 +48,10 @@ export async function tick(params: TickParams, lead: Lead): Promise<TickResult> 
   const unread = new Map<string, UnreadSchedule>()
   let fired = 0
   for (;;) {
-    const { now, schedules, nextInMs } = await cluster.schedules.due(SCHEDULES_AT_ONCE)
+    // What does not fire stays due: it comes again with each look, and must leave room for the others.
+    const known = busy.size + unread.size
+    const limit = SCHEDULES_AT_ONCE + known
+    const { now, schedules, nextInMs } = await cluster.schedules.due(limit)
     const plans = schedules
       .filter(({ schedule }) => !busy.has(schedule.id) && !unread.has(schedule.id))
       .flatMap((due) => {
@@ -59,8 +62,9 @@ export async function tick(params: TickParams, lead: Lead): Promise<TickResult> 
     const made = await fireAll(params, lead, plans)
     fired += made.created
     for (const scheduleId of made.busy) busy.add(scheduleId)
-    if (made.kept === 0 || schedules.length < SCHEDULES_AT_ONCE) {
-      const isLost = made.kept === 0 && plans.length > made.busy.length
+    const isLost = made.kept === 0 && plans.length > made.busy.length
+    const hasNews = made.kept > 0 || busy.size + unread.size > known
+    if (isLost || !hasNews || schedules.length < limit) {
       const waits = [nextInMs, ...waitsOf(plans, now), busy.size > 0 ? AFTER_BUSY_MS : null]
       const nextIn = isLost ? 0 : soonest(waits)
       return { fired, busy: busy.size, unread: [...unread.values()], nextInMs: nextIn, isLost }

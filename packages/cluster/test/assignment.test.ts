@@ -263,6 +263,20 @@ describe('reassignAfterSeconds', () => {
   })
 })
 
+describe('one that leads once', () => {
+  it('takes back what is overdue by what is set', async () => {
+    const all = fleet()
+    const first = all.join('first')
+    await first.durably.settings.set({ reassignAfterSeconds: 3600 })
+    await assignToGhost(all, first)
+    expect(await first.cluster.lead()).toEqual({ assigned: 1, orphaned: 0 })
+    await all.clock.stall(60_000)
+    expect(await all.join('second').cluster.lead()).toEqual({ assigned: 0, orphaned: 0 })
+    await all.clock.stall(3_600_000)
+    expect(await all.join('third').cluster.lead()).toEqual({ assigned: 0, orphaned: 1 })
+  })
+})
+
 describe('without a leader', () => {
   it('a fleet that never had one claims at once', async () => {
     const all = fleet()

@@ -149,14 +149,35 @@ describe('workers', () => {
     await a.durably.stop()
   })
 
-  it('are forgotten a day after they have left', async () => {
+  it('are forgotten a day after they have left, and the jobs of their code with them', async () => {
     const all = fleet()
-    const [a, b] = [all.join('a'), all.join('b')]
+    const [a, b] = [all.join('a', { version: 'v2' }), all.join('b', { version: 'v1' })]
     await started([a, b], all)
     await b.durably.stop()
     await all.clock.stall(26 * 3_600_000)
     await all.clock.advance(3_600_000 + LEASE)
     expect((await a.cluster.workers()).map(({ workerId }) => workerId)).toEqual(['a'])
+    const codeVersions = (await a.cluster.jobs()).map(({ codeVersion }) => codeVersion)
+    expect(codeVersions).toEqual(['v2', 'v2'])
     await a.durably.stop()
+  })
+
+  it('tell of their jobs anew after they were forgotten', async () => {
+    const all = fleet()
+    let isAway = false
+    const { placement } = all.storage.cluster
+    const beat: typeof placement.beat = (worker) =>
+      isAway ? Promise.reject(new Error('away')) : placement.beat(worker)
+    const cluster = { ...all.storage.cluster, placement: { ...placement, beat } }
+    const [a, b] = [all.join('a'), all.join('b', { version: 'v1', leads: false, storage: { ...all.storage, cluster } })]
+    await started([a, b], all)
+    isAway = true
+    await all.clock.stall(26 * 3_600_000)
+    await all.clock.advance(3_600_000 + LEASE)
+    expect((await a.cluster.jobs()).some(({ codeVersion }) => codeVersion === 'v1')).toBe(false)
+    isAway = false
+    await all.clock.advance(LEASE)
+    expect((await a.cluster.jobs()).some(({ codeVersion }) => codeVersion === 'v1')).toBe(true)
+    for (const { durably } of [a, b]) await durably.stop()
   })
 })

@@ -169,6 +169,21 @@ describe('a message', () => {
     expect(first.got).toEqual([['a', 'anything']])
   })
 
+  it('is delivered to a job that the code defines while it works', async () => {
+    const own = post({ jobs: { early: 'x' } })
+    own.durably.start()
+    await own.durably.publish({ type: 'y', payload: 1 })
+    await own.clock.advance(0)
+    expect(await own.inbox.counts()).toMatchObject({ unwanted: 1 })
+    own.durably.defineJob({ name: 'late', on: 'y', input: schemaOf<unknown>() }, async (_ctx, payload) => {
+      own.got.push(['late', payload])
+    })
+    await own.durably.publish({ type: 'y', payload: 2 })
+    await own.clock.advance(0)
+    expect(own.got).toEqual([['late', 2]])
+    await own.durably.close()
+  })
+
   it('is no longer wanted by a job whose code does not want it any more', async () => {
     const own = post({ jobs: { a: 'x' } })
     await own.inbox.drain()
@@ -205,22 +220,49 @@ describe('a message', () => {
     expect(await own.inbox.purge({ olderThan: 0 })).toBe(1)
   })
 
+  const BAD_FILTERS = [
+    [{ type: 5 }, 'type 1 must be a string'],
+    [{ type: null }, 'type 1 must be a string'],
+    [{ type: ['x', 'a\0b'] }, 'type 2 contains NUL'],
+    [{ tenant: 'a\0b' }, 'tenant contains NUL'],
+    [{ from: 'yesterday' }, 'from must be a Date'],
+    [{ before: 'yesterday' }, 'before must be a Date'],
+    [{ unwanted: 'x' }, 'unwanted must be'],
+    [{ limits: 1 }, 'knows no option "limits"'],
+  ] as const
+
   it.each([
-    { limit: 0 },
-    { limit: Number.NaN },
-    { after: null },
-    { after: { id: 'x', createdAt: 'yesterday' } },
-    { type: 5 },
-    { type: ['x', 'a\0b'] },
-    { tenant: 'a\0b' },
-    { unwanted: 'x' },
-  ])('is not listed, sent out anew or counted by what is no condition: %j', async (filter) => {
-    const { inbox } = post()
-    const refused = { code: 'INVALID_OPTION' }
-    await expect(inbox.list(filter as never)).rejects.toMatchObject(refused)
-    await expect(inbox.replay(filter as never)).rejects.toMatchObject(refused)
-    await expect(inbox.counts(filter as never)).rejects.toMatchObject(refused)
-    await expect(inbox.forget(filter as never)).rejects.toMatchObject(refused)
+    ...BAD_FILTERS,
+    [{ limit: 0 }, 'limit must be'],
+    [{ limit: Number.NaN }, 'limit must be'],
+    [{ after: null }, 'after must be the last one of the page before'],
+    [{ after: { id: 'a\0b', createdAt: at(0) } }, 'id of after contains NUL'],
+    [{ after: { id: 'x', createdAt: 'yesterday' } }, 'createdAt of after must be a Date'],
+  ] as const)('is not listed by what is no condition: %j', async (filter, expected) => {
+    await expect(post().inbox.list(filter as never)).rejects.toThrow(expected)
+  })
+
+  it.each([...BAD_FILTERS, [{ limit: 1 }, 'knows no option "limit"']] as const)(
+    'is not sent out anew by what is no condition: %j',
+    async (filter, expected) => {
+      await expect(post().inbox.replay(filter as never)).rejects.toThrow(expected)
+    },
+  )
+
+  it.each([
+    [{ tenant: 'a\0b' }, 'tenant contains NUL'],
+    [{ tenant: null }, 'tenant must be a string'],
+    [{ type: 'x' }, 'knows no option "type"'],
+  ] as const)('is not counted by what is no condition: %j', async (scope, expected) => {
+    await expect(post().inbox.counts(scope as never)).rejects.toThrow(expected)
+  })
+
+  it.each([
+    ['a\0b', 'contains NUL'],
+    [5, 'must be a string'],
+    [undefined, 'must be a string'],
+  ])('is not forgotten by what is no name of a job: %j', async (name, expected) => {
+    await expect(post().inbox.forget(name as never)).rejects.toThrow(`The name of a job ${expected}`)
   })
 
   it('of a tenant is published by its scope', async () => {

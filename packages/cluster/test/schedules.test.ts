@@ -347,6 +347,73 @@ describe('the code', () => {
     expect((await byName())['leaves']).toMatchObject({ pausedBecause: null, firedUntil: at(DAY + 10 * MINUTE) })
   })
 
+  /** An old process has `stays` and `leaves`; a new one has another `stays` alone, and has stored nothing yet. */
+  async function stageDeploy() {
+    const old = stage()
+    for (const name of ['stays', 'leaves']) old.schedules.define(name, { ...REPORT, every: HOUR })
+    await old.schedules.tick()
+    const { clock, storage } = old
+    const own = stage({ clock, storage })
+    own.schedules.define('stays', { job: 'report', payload: { for: 'all' }, every: 2 * HOUR })
+    return { old, own, stored: (storage.cluster as ClusterStorage).schedules }
+  }
+
+  it('is stored although the schedules fire while it goes through them', async () => {
+    const { old, own, stored } = await stageDeploy()
+    await own.clock.stall(HOUR)
+    const { list } = stored
+    const listThenFire: typeof list = async (query) => {
+      const listed = await list(query)
+      await old.schedules.tick()
+      return listed
+    }
+    Object.assign(stored, { list: listThenFire })
+    await own.schedules.tick()
+    expect((await instantsOf(own)).length).toBe(2)
+    expect(await list({})).toMatchObject([
+      { name: 'leaves', pausedBecause: 'it left the code' },
+      { name: 'stays', payload: '{"for":"all"}', pausedBecause: null },
+    ])
+    expect(await own.schedules.get('stays')).toMatchObject({ timing: { ms: 2 * HOUR } })
+  })
+
+  it('is stored later where the schedules never stay as they were read', async () => {
+    const { own, stored } = await stageDeploy()
+    const { list } = stored
+    let looks = 0
+    const listThenChange: typeof list = async (query) => {
+      looks += 1
+      const listed = await list(query)
+      for (const { tenant, name } of listed) await stored.change({ tenant, name, isAnew: false })
+      return listed
+    }
+    Object.assign(stored, { list: listThenChange })
+    own.schedules.define('too late', { ...REPORT, at: at(-HOUR) })
+    await expect(own.schedules.tick()).rejects.toMatchObject({ code: 'STORAGE_BUSY' })
+    expect([looks, own.errors]).toEqual([5, []])
+    Object.assign(stored, { list })
+    await own.schedules.tick()
+    expect(await own.schedules.get('stays')).toMatchObject({ payload: { for: 'all' } })
+    expect(own.errors).toEqual([expect.stringContaining('Schedule "too late" would never fire')])
+  })
+
+  it.each([{ at: at(MINUTE) }, { every: MINUTE, end: at(MINUTE) }])(
+    'leaves a schedule as it was that would never fire any more by it, and says so: %j',
+    async (past) => {
+      const first = stage()
+      first.schedules.define('x', { ...REPORT, every: HOUR })
+      await first.schedules.tick()
+      const before = await first.schedules.get('x')
+      const { clock, storage } = first
+      await clock.stall(2 * MINUTE)
+      const second = stage({ clock, storage })
+      second.schedules.define('x', { ...REPORT, ...past })
+      await second.schedules.tick()
+      expect(await second.schedules.get('x')).toEqual(before)
+      expect(second.errors).toEqual(['Schedule "x" would never fire: its time is over. Nothing was stored.'])
+    },
+  )
+
   it('does not fire a one-off that passed while it was away', async () => {
     const first = stage()
     first.schedules.define('launch', { ...REPORT, at: at(HOUR) })
@@ -737,6 +804,23 @@ describe('a schedule that this process cannot read', () => {
     await pass(own, 3 * HOUR)
     expect(await instantsOf(own)).toEqual([at(HOUR), at(2 * HOUR), at(3 * HOUR)])
     expect(own.errors).toEqual([expect.stringContaining('no time zone "Mars/Olympus"')])
+  })
+
+  it('keeps no other one from firing, however many of them there are', async () => {
+    const own = stage()
+    await own.schedules.create('of another zone', { ...REPORT, cron: '0 * * * *', zone: 'Asia/Tokyo' })
+    const { schedules } = own.storage.cluster as ClusterStorage
+    const { schedule } = (await schedules.get({ tenant: '', name: 'of another zone' })) as DueSchedule
+    const definition = schedule.definition.replace('Asia/Tokyo', 'Mars/Olympus')
+    const ids = Array.from({ length: 1001 }, (_, n) => `of Mars ${n}`)
+    await schedules.create(ids.map((id) => ({ ...schedule, id, name: id, definition })))
+    await own.clock.stall(MINUTE)
+    await own.schedules.create('behind them', { ...REPORT, every: HOUR })
+    await own.schedules.tick()
+    await own.clock.stall(HOUR)
+    await own.schedules.tick()
+    expect(await instantsOf(own)).toContain(at(HOUR + MINUTE))
+    expect(own.errors.length).toBe(ids.length)
   })
 })
 

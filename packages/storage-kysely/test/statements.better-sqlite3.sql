@@ -5030,3 +5030,18 @@ and exists (
   and l.epoch = ?
 )
 returning worker_id;
+
+delete from "durably_jobs" as j
+where j.last_seen_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', printf('%+.3f seconds', (- ?) / 1000.0))
+and not exists (
+  select 1
+  from "durably_workers" as w
+  where coalesce(w.code_version, '') = j.code_version
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = ?
+  and l.worker_id = ?
+  and l.epoch = ?
+);

@@ -4791,3 +4791,18 @@ and exists (
   and l.epoch = cast($4 as bigint)
 )
 returning worker_id;
+
+delete from "durably_jobs" as j
+where j.last_seen_at <= ({now} + (- cast($1 as double precision)) * interval '1 millisecond')
+and not exists (
+  select 1
+  from "durably_workers" as w
+  where coalesce(w.code_version, '') = j.code_version
+)
+and exists (
+  select 1
+  from "durably_leaders" as l
+  where l.name = cast($2 as text)
+  and l.worker_id = cast($3 as text)
+  and l.epoch = cast($4 as bigint)
+);

@@ -1,4 +1,4 @@
-import type { LeadRecord, RunRecord } from '@coji/durably-core/storage'
+import type { DueSchedule, Lead, LeadRecord, RunRecord, ScheduleRecord } from '@coji/durably-core/storage'
 import { newRun } from '@coji/durably-core/testing'
 import { createKyselyStorage, type KyselyStorage } from '@coji/durably-storage-kysely'
 import { postgres } from '@coji/durably-storage-kysely/postgres'
@@ -84,23 +84,53 @@ describe('a cluster on Postgres', { timeout: LONG_PATIENCE_MS }, () => {
 
   const leader = () => storage.cluster.getLead('leader')
 
+  /** What no member touches: a run of a job that none of them knows, and a schedule that they look at once. */
+  async function leaveAlone(): Promise<string> {
+    const run = newRun({ jobName: 'nobody has it' })
+    await storage.enqueue([run])
+    const { schedules } = storage.cluster
+    await until(async () => (await schedules.list({})).length > 0)
+    const [{ payload, overlap, definition }] = (await schedules.list({})) as [ScheduleRecord]
+    const daily = definition.replace(`"ms":${EVERY_MS}`, '"ms":86400000')
+    const content = { jobName: run.jobName, payload, overlap, definition: daily }
+    await schedules.create([{ id: 'daily', tenant: '', name: 'daily', source: null, ...content }])
+    await until(async () => (await schedules.get({ tenant: '', name: 'daily' }))?.schedule.nextAt !== null)
+    return run.id
+  }
+
+  /** Whether it may still assign the run and move the schedule on, both of which are as they were read. */
+  async function mayWrite(lead: Lead, runId: string): Promise<readonly boolean[]> {
+    const { placement, schedules } = storage.cluster
+    const { version } = (await storage.getRun(runId)) as RunRecord
+    const assigned = await placement.assign(lead, [{ runId, version, workerId: 'a', events: [] }])
+    const { schedule } = (await schedules.get({ tenant: '', name: 'daily' })) as DueSchedule
+    const { id: scheduleId, firedUntil, nextAt } = schedule
+    const firing = { scheduleId, version: schedule.version, firedUntil, nextAt, runs: [], missed: 0, ends: [] }
+    const fired = await schedules.fire(lead, [firing])
+    return [...assigned, ...fired.map(({ kept }) => kept)]
+  }
+
   it('loses no tick to a leader that sleeps past its lease, nor does that one assign anything when it wakes', async () => {
     const members = new Map<string, ChildProcess>()
     for (const workerId of ['a', 'b']) members.set(workerId, await start(workerId, { every: String(EVERY_MS) }))
     const takeovers: number[] = []
     await until(async () => (await leader())?.isOver === false)
+    const untouched = await leaveAlone()
     while (takeovers.length < LEADERS) {
-      const before = await leader()
-      const sleeper = members.get(before?.workerId.split(' ')[0] ?? '')
+      const before = (await leader()) as LeadRecord
+      const sleeper = members.get(before.workerId.split(' ')[0] ?? '')
       sleeper?.kill('SIGSTOP')
       const stoppedAt = performance.now()
-      await until(async () => (await leader())?.epoch !== before?.epoch)
+      await until(async () => (await leader())?.epoch !== before.epoch)
       takeovers.push(performance.now() - stoppedAt)
+      // It hardly ever comes to write under its old lead when it wakes.
+      expect(await mayWrite(before, untouched)).toEqual([false, false])
       sleeper?.kill('SIGCONT')
       await pass(2 * EVERY_MS)
     }
     await Promise.all(children.splice(0).map(killed))
-    const [schedule] = await storage.cluster.schedules.list({})
+    expect(await mayWrite((await leader()) as LeadRecord, untouched)).toEqual([true, true])
+    const [schedule] = await storage.cluster.schedules.list({ source: 'app' })
     const runs = await storage.getRuns({ jobNames: ['work'] })
     const instants = runs.map(({ scheduledFor }) => Date.parse(scheduledFor ?? '')).sort((a, b) => a - b)
     const first = Date.parse(schedule?.createdAt ?? '') + EVERY_MS

@@ -58,6 +58,7 @@ function forgetWorkers(memory: Memory, silentForMs: number): number {
     ({ isAlive, lastBeatAt, assigned, running }) => !isAlive && lastBeatAt <= since && assigned + running === 0,
   )
   for (const { workerId } of idle) memory.workers.remove(workerId)
+  memory.workers.forgetJobs(since)
   return idle.length
 }
 

@@ -44,6 +44,14 @@ export class WorkerTable {
     }
   }
 
+  /** Those that were told of until then, of code that no worker has. */
+  forgetJobs(until: Instant): void {
+    const current = new Set([...this.#workers.values()].map(({ codeVersion }) => codeVersion ?? ''))
+    for (const [key, { codeVersion, lastSeenAt }] of this.#jobs) {
+      if (lastSeenAt <= until && !current.has(codeVersion)) this.#jobs.delete(key)
+    }
+  }
+
   jobs(): readonly KnownJobRecord[] {
     const placeOf = ({ name, version, codeVersion }: KnownJobRecord) => JSON.stringify([name, version, codeVersion])
     return [...this.#jobs.values()].sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))

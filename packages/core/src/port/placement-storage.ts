@@ -160,7 +160,10 @@ export interface PlacementStorage {
   getWorkers(): Promise<readonly WorkerRecord[]>
   /** By name, then version. */
   getJobs(): Promise<readonly KnownJobRecord[]>
-  /** Workers that nobody has heard of for so long, and hold nothing. Answers how many; none without the lead. */
+  /**
+   * Workers that nobody has heard of for so long, and hold nothing; and jobs that nobody has told of for so long, of code that no
+   * worker has then. Answers how many workers; nothing is forgotten without the lead.
+   */
   forgetWorkers(lead: Lead, silentForMs: number): Promise<number>
   /**
    * Of runs without a tenant, and of each tenant that is looked at, the first ones by priority and age; and those that are

@@ -34,6 +34,12 @@ export function createWorkers(context: SqlContext) {
       and not exists (${heldBy(context, 'assigned', sql`1`)}) and ${fences['forget.lead'](isLeading(context, p))}
       returning worker_id`,
   )
+  const forgetJobs = statement<'silentForMs' | LeadName>(
+    context,
+    (p) => sql`delete from ${tables.jobs} as j where j.last_seen_at <= ${dialect.nowPlus(sql`(- ${p('silentForMs')})`)}
+      and not exists (select 1 from ${tables.workers} as w where coalesce(w.code_version, '') = j.code_version)
+      and ${fences['forget.leadOfJobs'](isLeading(context, p))}`,
+  )
   return {
     async beat(target: WriteTarget, { placedJobs, labels, ...worker }: WorkerBeat): Promise<void> {
       const json = { placedJobs: JSON.stringify(placedJobs), labels: JSON.stringify(labels) }
@@ -47,8 +53,9 @@ export function createWorkers(context: SqlContext) {
     list: async (reader: Reader): Promise<readonly WorkerRecord[]> => (await reader.read(all.bind({}))).map(toWorker),
     jobs: async (reader: Reader): Promise<readonly KnownJobRecord[]> => (await reader.read(jobs.bind({}))).map(toJob),
     async forget(target: WriteTarget, lead: Lead, silentForMs: number): Promise<number> {
-      const results = await target.write([...lock(lead), forget.bind({ ...leadValues(lead), silentForMs })])
-      return results.at(-1)?.length ?? 0
+      const values = { ...leadValues(lead), silentForMs }
+      const results = await target.write([...lock(lead), forget.bind(values), forgetJobs.bind(values)])
+      return results.at(-2)?.length ?? 0
     },
   }
 }

@@ -85,6 +85,7 @@ export const FENCES = {
   'purge.leadOfSchedules': (isLeading: Sql): Sql => isLeading,
   'purge.leadOfInbox': (isLeading: Sql): Sql => isLeading,
   'forget.lead': (isLeading: Sql): Sql => isLeading,
+  'forget.leadOfJobs': (isLeading: Sql): Sql => isLeading,
 
   /** Written so that no index on the status is taken for it: each row is looked up by its id. */
   'assign.status': (): Sql => statusIn(['assign'], BARE_STATUS),

@@ -1,4 +1,4 @@
-import type { WaitingQuery, WaitingRun, WorkerBeat, WorkerRecord } from '../../port'
+import type { Lead, WaitingQuery, WaitingRun, WorkerBeat, WorkerRecord } from '../../port'
 import { assert, assertEqual, assertMatches, itemAt } from '../assert'
 import { FAR_MS, newRun } from './builders'
 import { casesOf } from './contract-case'
@@ -107,6 +107,23 @@ export const WORKER_CASES = casesOf('cluster', 'workers', {
       ],
       'the jobs',
     )
+  },
+
+  'jobs are forgotten with the last worker of their code': async (kit) => {
+    const a = { name: 'a', version: '', options: '{}' }
+    for (const codeVersion of ['', 'v1', 'v2', 'v3']) await kit.placement.noteJobs(codeVersion, [a])
+    await kit.placement.beat(newBeat({ codeVersion: 'v1', ttlMs: -1000 }))
+    await kit.placement.beat(newBeat({ workerId: 'w-2', codeVersion: 'v2' }))
+    await kit.placement.beat(newBeat({ workerId: 'w-3' }))
+    const lead = await leadOf(kit)
+    const versionsAfter = async (by: Lead, silentForMs: number) => {
+      await kit.placement.forgetWorkers(by, silentForMs)
+      return (await kit.placement.getJobs()).map(({ codeVersion }) => codeVersion)
+    }
+    assertEqual(await versionsAfter(lead, FAR_MS), ['', 'v1', 'v2', 'v3'], 'seen a short while ago')
+    const lost = { ...lead, epoch: lead.epoch - 1 }
+    assertEqual(await versionsAfter(lost, -1000), ['', 'v1', 'v2', 'v3'], 'by who has lost the lead')
+    assertEqual(await versionsAfter(lead, -1000), ['', 'v2'], 'those of workers that are there')
   },
 })
 
