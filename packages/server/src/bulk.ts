@@ -10,6 +10,7 @@ import {
   type RunFilter,
   type ScopedDurably,
 } from '@coji/durably-core'
+import type { RunDrafts } from '@coji/durably-core/extend'
 import { z } from 'zod'
 import { runsOf } from './access'
 import { mostCounted } from './list'
@@ -90,12 +91,13 @@ async function countOf(runs: Pick<ScopedDurably, 'counts'>, filter: RunFilter): 
 export function bulkJob(durably: Durably): JobDefinition<typeof BULK_JOB, z.input<typeof payloadSchema>, BulkResult> {
   return defineJob({ name: BULK_JOB, input: payloadSchema }, async (ctx, payload) => {
     const { action, filter, isForEverybody, expected, actor } = payload
+    const { breathe } = durably.drafts
     const own = await durably.getRun(ctx.runId)
     if (own === null) throw NotFoundError.run(ctx.runId)
     const runs = runsOf(durably, { actor, tenant: isForEverybody ? null : own.tenant })
     // Nothing that came after the request, and so not this run itself either: in a list it is what comes behind this run.
     const start = { createdAt: own.createdAt, id: own.id }
-    return inBatches(ctx, { expected, start, next: (from) => batch(runs, { action, filter, from }) })
+    return inBatches(ctx, { expected, start, next: (from) => batch(runs, { action, filter, from, breathe }) })
   })
 }
 
@@ -123,12 +125,16 @@ interface BatchParams {
   readonly action: z.output<typeof bulkBodySchema>['action']
   readonly filter: RunFilter
   readonly from: RunCursor
+  readonly breathe: RunDrafts['breathe']
 }
 
-async function batch(runs: ScopedDurably, { action, filter, from }: BatchParams): Promise<Batch> {
+async function batch(runs: ScopedDurably, { action, filter, from, breathe }: BatchParams): Promise<Batch> {
   const page = await runs.getRuns({ ...filter, cursor: from, limit: BATCH })
   let done = 0
-  for (const run of page) if (await isDone(runs, action, run)) done += 1
+  for (const run of page) {
+    await breathe()
+    if (await isDone(runs, action, run)) done += 1
+  }
   const last = page.length < BATCH ? undefined : page.at(-1)
   const next = last === undefined ? null : { createdAt: last.createdAt, id: last.id }
   return { done, skipped: page.length - done, last: next }

@@ -6,7 +6,7 @@ import {
   type Inbox,
   type Scheduler,
 } from '@coji/durably-cluster'
-import { createDurably, type Durably, type Storage } from '@coji/durably-core'
+import { createDurably, type Durably, type Environment, type Storage } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { onTestFinished } from 'vitest'
@@ -30,11 +30,17 @@ export interface Api {
 export interface ApiOptions extends HandlerOptions {
   readonly storage?: Storage
   readonly history?: boolean
+  readonly environment?: Partial<Environment>
 }
 
 /** An instance on a storage in memory and the handler on it, of which every answer is checked against the OpenAPI document. */
-export function openApi({ storage = createMemoryStorage(), history = true, ...options }: ApiOptions = {}): Api {
-  const durably = createDurably({ storage, logger: null })
+export function openApi({
+  storage = createMemoryStorage(),
+  history = true,
+  environment = {},
+  ...options
+}: ApiOptions = {}): Api {
+  const durably = createDurably({ storage, logger: null, environment })
   if (history) durably.use(withLogPersistence())
   onTestFinished(() => durably.close())
   const access = options.authorize === undefined ? { allowAnonymous: true as const } : {}

@@ -7,7 +7,7 @@ import { createMemoryStorage } from '@coji/durably-core/memory'
 import { withLogPersistence } from '@coji/durably-plugins'
 import { getRequestListener } from '@hono/node-server'
 import { createParser } from 'eventsource-parser'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { reportSuite } from '../../../test/report'
 import { scaled } from '../../../test/scale'
@@ -129,11 +129,10 @@ function cutsFrom(seq: number, random: Random): ReadonlySet<number> {
   return new Set(Array.from({ length: intBelow(random, MOST_CUTS + 1) }, () => seq + intBelow(random, 2 * STEPS)))
 }
 
-/** Clients on sockets follow runs through cuts and a storm, see everything, and leave nothing behind. */
-async function follow(clients: number, seed: number): Promise<Round> {
-  const random = randomFrom(seed)
-  const { storage, seen, storedAt } = watchedStorage()
-  const durably = createDurably({ storage, logger: null }).use(withLogPersistence())
+/** What lives on while clients come and go. */
+async function openServer() {
+  const watched = watchedStorage()
+  const durably = createDurably({ storage: watched.storage, logger: null }).use(withLogPersistence())
   const handler = described(createDurablyHandler(durably, { allowAnonymous: true }))
   durably.defineJob({ name: 'steps', input: z.unknown() }, async (ctx) => {
     for (const part of ['calm', 'storm']) {
@@ -148,12 +147,32 @@ async function follow(clients: number, seed: number): Promise<Round> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
+  durably.start()
+  onTestFinished(async () => {
+    await durably.close()
+    server.close()
+    server.closeAllConnections()
+  })
+  const connections = () => new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)))
+  /** Nobody is connected, and nothing is stored. */
+  const empty = async () => {
+    await expect.poll(connections).toBe(0)
+    expect(await durably.purge()).toBe(RUNS)
+    watched.storedAt.clear()
+  }
+  return { ...watched, durably, port, empty }
+}
+
+type OpenServer = Awaited<ReturnType<typeof openServer>>
+
+/** Clients on sockets follow runs through cuts and a storm, and see everything. */
+async function follow({ durably, port, seen, storedAt }: OpenServer, seed: number): Promise<Round> {
+  const random = randomFrom(seed)
   const lag = monitorEventLoopDelay()
   const runs = await Promise.all(Array.from({ length: RUNS }, () => durably.trigger('steps', 1)))
-  durably.start()
   const runOf = (index: number) => runs[index % RUNS]?.id ?? ''
   const urlOf = (index: number) => `http://127.0.0.1:${port}/runs/${runOf(index)}/events`
-  const followers = Array.from({ length: clients }, (_, index) => new SocketFollower(urlOf(index)))
+  const followers = Array.from({ length: CLIENTS }, (_, index) => new SocketFollower(urlOf(index)))
   await until(() => followers.every(({ log }) => log.length > 0))
   const heap = usedHeap()
   seen.queries = 0
@@ -186,9 +205,6 @@ async function follow(clients: number, seed: number): Promise<Round> {
   }
   const storm = p99(followers.flatMap(({ log }, index) => delaysOf(log, index)))
   const events = followers.reduce((sum, { log }) => sum + log.length, 0)
-  await durably.close()
-  server.close()
-  server.closeAllConnections()
   return {
     ...{ events, queries: seen.queries, heap },
     p99Ms: { calm, storm, eventLoop: lag.percentile(99) / 1e6 },
@@ -200,10 +216,15 @@ function p99(delays: readonly number[]): number {
 }
 
 it(`${CLIENTS} clients on sockets see every event once, in order, through cuts and storms, and leave nothing`, async () => {
+  const server = await openServer()
   // What is made once stays, as does what the engine of JavaScript has compiled for so many.
-  await follow(CLIENTS, SEED)
+  await follow(server, SEED)
+  await server.empty()
   const [heap, open] = [usedHeap(), handles()]
-  const many = await follow(CLIENTS, SEED + 1)
+  const many = await follow(server, SEED + 1)
+  await server.empty()
+  // Of a server that is at work still.
+  const left = usedHeap() - heap
   reportSuite({
     suite: `${CLIENTS} followers`,
     seed: SEED,
@@ -212,9 +233,11 @@ it(`${CLIENTS} clients on sockets see every event once, in order, through cuts a
     'p99 ms from commit to client': many.p99Ms.calm.toFixed(1),
     'with cuts and a storm': many.p99Ms.storm.toFixed(1),
     'p99 ms of the event loop': many.p99Ms.eventLoop.toFixed(1),
+    'KiB of a client while connected': ((many.heap - heap) / CLIENTS / 1024).toFixed(1),
+    'and afterwards': (left / CLIENTS / 1024).toFixed(1),
   })
   // Each client alone would have asked some times for each of its steps.
   expect(many.queries).toBeLessThan(many.events / 20)
   await expect.poll(handles).toBeLessThanOrEqual(open)
-  expect(usedHeap() - heap).toBeLessThan((many.heap - heap) / 4)
+  expect(left).toBeLessThan((many.heap - heap) / 4)
 })

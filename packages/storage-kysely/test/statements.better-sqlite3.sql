@@ -2376,7 +2376,7 @@ with page as materialized (
   from (
     select *
     from (
-      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by
+      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by, r.last_event_sequence, r.current_step_index
       from "durably_runs" as r indexed by "durably_runs_finished"
       where r.finished_at is not null
       and r.status = 'failed'
@@ -2387,7 +2387,7 @@ with page as materialized (
   order by ends.finished_at asc, ends.id asc
   limit ?
 )
-select r.id, r.version, r.finished_at as finished_at, not exists (
+select r.id, r.version, r.last_event_sequence + r.current_step_index as weight, r.finished_at as finished_at, not exists (
   select 1
   from "durably_runs" as parent
   where parent.id in (
@@ -2717,7 +2717,7 @@ with kept as materialized (
   order by ends.finished_at asc, ends.id asc
   limit ?
 )
-select r.id, r.version, r.finished_at as finished_at, not exists (
+select r.id, r.version, r.last_event_sequence + r.current_step_index as weight, r.finished_at as finished_at, not exists (
   select 1
   from "durably_runs" as parent
   where parent.id in (

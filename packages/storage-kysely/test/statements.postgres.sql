@@ -1963,7 +1963,7 @@ with page as materialized (
   from (
     select *
     from (
-      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by
+      select r.finished_at, r.id, r.version, r.parent_run_id, r.also_awaited_by, r.last_event_sequence, r.current_step_index
       from "durably_runs" as r
       where r.finished_at is not null
       and r.status = 'failed'
@@ -1974,7 +1974,7 @@ with page as materialized (
   order by ends.finished_at asc, ends.id asc
   limit $2
 )
-select r.id, r.version, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
+select r.id, r.version, r.last_event_sequence + r.current_step_index as weight, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
   select 1
   from "durably_runs" as parent
   where parent.id = any(array(
@@ -2369,7 +2369,7 @@ with kept as materialized (
   order by ends.finished_at asc, ends.id asc
   limit $12
 )
-select r.id, r.version, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
+select r.id, r.version, r.last_event_sequence + r.current_step_index as weight, to_char(r.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as finished_at, not exists (
   select 1
   from "durably_runs" as parent
   where parent.id = any(array(

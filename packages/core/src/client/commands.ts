@@ -168,9 +168,8 @@ interface PurgeScope {
 
 async function purgeRuns(engine: Engine, options: PurgeOptions, { scope, as }: PurgeScope): Promise<number> {
   const params = { ...toPurge(options), ...scope }
-  return removeAll(engine, PURGE_BATCH, () =>
-    engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as ?? as) }),
-  )
+  // A batch of runs that have much to remove is smaller.
+  return removeAll(engine, 1, () => engine.storage.purge({ ...params, ...notedBy(engine, 'purge', options.as ?? as) }))
 }
 
 function endedBefore({ id, status }: RunRecord): ConflictError {

@@ -201,7 +201,7 @@ export interface Storage<Trx = unknown> {
   renew(leases: readonly Lease[], leaseMs: number): Promise<readonly RenewAnswer[]>
   recover(params: RecoverParams): Promise<readonly RunRecord[]>
   command(command: RunCommand): Promise<CommandAnswer>
-  /** How many ended runs were removed, `limit` at most. */
+  /** How many ended runs were removed, `limit` at most; fewer where they have much to remove, and 0 when there are none left. */
   purge(params: PurgeParams): Promise<number>
   getRun(runId: string, scope?: Scope): Promise<RunRecord | null>
   getRuns(query: RunQuery): Promise<readonly RunRecord[]>

@@ -55,7 +55,8 @@ export function oldestEnds(context: SqlContext, query: EndsQuery): Sql {
   // Of many pages one is left: its runs alone are read.
   const runs = isOne ? sql`page as r` : dialect.withRun(sql`page`, tables.runs, sql`page.id`)
   return sql`with ${keepNewest === 0 ? sql`` : keptOf(context, { walks, keepNewest })} page as materialized (${page})
-    select r.id, r.version, ${dialect.read(sql`r.finished_at`, 'instant')} as finished_at, ${isUnneeded(context)} as is_unneeded
+    select r.id, r.version, r.last_event_sequence + r.current_step_index as weight,
+      ${dialect.read(sql`r.finished_at`, 'instant')} as finished_at, ${isUnneeded(context)} as is_unneeded
     from ${runs} ${isOne ? sql`` : sql`where r.id = page.id`} order by r.finished_at, r.id`
 }
 
@@ -97,7 +98,10 @@ const DOWN = sql`desc`
 const PLACE = [sql`r.finished_at`, sql`r.id`] as const
 
 /** No index has all of them: else one in which they are in another order would look shorter to Postgres. */
-const COLUMNS = [...PLACE, sql`r.version`, sql`r.parent_run_id`, sql`r.also_awaited_by`] as const
+const COLUMNS = [
+  ...[...PLACE, sql`r.version`, sql`r.parent_run_id`, sql`r.also_awaited_by`],
+  ...[sql`r.last_event_sequence`, sql`r.current_step_index`],
+] as const
 
 interface Reading {
   readonly columns: readonly Sql[]

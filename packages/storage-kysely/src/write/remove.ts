@@ -8,6 +8,7 @@ import { createWriteLocked } from './row-locks'
 import {
   compileQuery,
   type ParameterName,
+  type Row,
   runColumns,
   type Sql,
   type SqlContext,
@@ -41,6 +42,20 @@ export function removeStatements<TName extends ParameterName>(
   ]
 }
 
+/** So many events and steps, with the logs that come with them, go in one write: each some microseconds. */
+const MOST_ROWS = 5000
+
+/** The first of them, at least one: beside a driver that answers within the call nothing else is done meanwhile. */
+function fewEnough(found: readonly Row[]): readonly Row[] {
+  let rows = 0
+  const isTooMuch = (row: Row) => {
+    rows += Number(row['weight'])
+    return rows > MOST_ROWS
+  }
+  const end = found.findIndex(isTooMuch)
+  return end === -1 ? found : found.slice(0, Math.max(1, end))
+}
+
 export type Purge = (target: StatementTarget, params: PurgeParams) => Promise<number>
 
 /** Looks for the oldest first, then removes those that are still as they were seen. */
@@ -69,7 +84,7 @@ export function createPurge(context: SqlContext): Purge {
   return async function purge(target, params) {
     const statuses = params.statuses.filter((status) => (ENDED_STATUSES as readonly RunStatus[]).includes(status))
     if (statuses.length === 0 || params.jobNames?.length === 0 || params.limit <= 0) return 0
-    const found = await findUnneeded(target, params, statuses)
+    const found = fewEnough(await findUnneeded(target, params, statuses))
     if (found.length === 0) return 0
     const runs = JSON.stringify(found.map((row) => [row['id'], row['version']]))
     const runIds = found.map((row) => String(row['id']))
