@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
+import { inLane } from './test/scale.ts'
 import { IN_BROWSERS } from './packages/durably/vitest.browser.config.ts'
 import { sharingProject, testProject } from './vitest.preset.ts'
 
@@ -31,12 +32,28 @@ const OF_THE_BUILD = ['docs', 'entry-types', 'exported-types', 'pack', 'smoke', 
 /** They need nothing but Node and databases. As one project, what they import is transformed once, and loaded once by a process. */
 const PACKAGES = ['core', 'plugins', 'cluster', 'server', 'storage-kysely', 'durably']
 
+/** In the full lane these look at how long something takes: each has the machine for itself, when all others are done. */
+const MEASURED = [
+  'packages/cluster/test/many.test.ts',
+  'packages/storage-kysely/test/search.test.ts',
+  'packages/storage-kysely/test/postgres/search.test.ts',
+]
+
 function ofPackages() {
   const project = sharingProject(
     'packages',
     PACKAGES.flatMap((name) => ['src', 'test'].map((folder) => `packages/${name}/${folder}/**/*.test.ts`)),
   )
-  return { ...project, test: { ...project.test, exclude: IN_BROWSERS.map((files) => `packages/durably/${files}`) } }
+  const inBrowsers = IN_BROWSERS.map((files) => `packages/durably/${files}`)
+  return { ...project, test: { ...project.test, exclude: [...inBrowsers, ...inLane(MEASURED, () => false)] } }
+}
+
+function measured() {
+  const project = sharingProject(
+    'measured',
+    inLane(MEASURED, () => false),
+  )
+  return { ...project, test: { ...project.test, maxWorkers: 1, sequence: { groupOrder: 1 } } }
 }
 
 function filesOf(names: readonly string[]) {
@@ -47,6 +64,7 @@ export default defineConfig({
   test: {
     projects: [
       ofPackages(),
+      measured(),
       'packages/*/vitest.config.ts',
       'packages/*/vitest.browser.config.ts',
       '{apps,examples}/*/vitest.config.ts',

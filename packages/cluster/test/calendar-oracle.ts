@@ -33,19 +33,27 @@ export function nextByTemporal({ cron, zone, after }: { cron: string; zone: stri
   let day = at.toPlainDate().subtract({ days: 1 })
   for (let count = 0; count < DAYS_SEARCHED; count++) {
     if (isDay(fields, day)) {
-      const candidates = (fields.isFixed ? fixedOf : ticksOf)(fields, day, zone).filter((ms) => ms > after)
+      const found = fields.isFixed ? firstFixed(fields, { day, zone, after }) : firstTick(fields, { day, zone, after })
       // What falls into a gap at midnight comes with the next day.
-      if (candidates.length > 0) return Math.min(...candidates)
+      if (found !== null) return found
     }
     day = day.add({ days: 1 })
   }
   return null
 }
 
-function fixedOf({ minutes, hours }: Fields, day: Temporal.PlainDate, zone: string): number[] {
-  return [...hours].flatMap((hour) =>
+interface Search {
+  readonly day: Temporal.PlainDate
+  readonly zone: string
+  readonly after: number
+}
+
+function firstFixed({ minutes, hours }: Fields, { day, zone, after }: Search): number | null {
+  const all = [...hours].flatMap((hour) =>
     [...minutes].map((minute) => instantOf(day.toPlainDateTime({ hour, minute }), zone)),
   )
+  const later = all.filter((ms) => ms > after)
+  return later.length === 0 ? null : Math.min(...later)
 }
 
 /** The first one where the time comes twice; the end of the gap where it does not come. */
@@ -55,15 +63,15 @@ function instantOf(time: Temporal.PlainDateTime, zone: string): number {
   return earlier.getTimeZoneTransition('next')?.epochMilliseconds ?? Number.NaN
 }
 
-/** Each minute that really passes on this day. */
-function ticksOf({ minutes, hours }: Fields, day: Temporal.PlainDate, zone: string): number[] {
-  const ticks: number[] = []
+/** Of all minutes that really pass on this day. */
+function firstTick({ minutes, hours }: Fields, { day, zone, after }: Search): number | null {
   const end = day.add({ days: 1 }).toZonedDateTime({ timeZone: zone }).epochMilliseconds
   for (let ms = day.toZonedDateTime({ timeZone: zone }).epochMilliseconds; ms < end; ms += 60_000) {
+    if (ms <= after) continue
     const { hour, minute } = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(zone)
-    if (hours.has(hour) && minutes.has(minute)) ticks.push(ms)
+    if (hours.has(hour) && minutes.has(minute)) return ms
   }
-  return ticks
+  return null
 }
 
 function isDay({ days, months, weekdays }: Fields, day: Temporal.PlainDate): boolean {
