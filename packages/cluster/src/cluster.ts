@@ -5,8 +5,8 @@ import {
   refuseUnknownOptions,
   requireBoolean,
   requireDuration,
-  type StartedTerm,
   requireLabels,
+  type StartedTerm,
 } from '@coji/durably-core/extend'
 import {
   type ClusterStorage,

@@ -1,4 +1,4 @@
-import { type Clock, type CommandOptions, ConflictError, type Durably } from '@coji/durably-core'
+import { type CommandOptions, ConflictError, type Durably } from '@coji/durably-core'
 import {
   instantIn,
   refuseBadText,
@@ -93,7 +93,6 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
   requireDuration('pollingInterval', pollingInterval)
   const cluster = clusterOf(durably, 'createInbox()')
   const { inbox } = cluster
-  const { clock } = durably.drafts.environment
   let delivered = 0
   const remove = (lead: Lead, limit: number) => inbox.purge(lead, { olderThanMs: keep, limit })
   const upkeep = hourly({ durably, cluster, remove })
@@ -135,7 +134,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       refuseUnknownOptions('replay()', filter, FILTER)
       refuseUnknownOptions('replay()', options, { as: true })
       const query = toQuery(filter)
-      return inBatches(clock, async (batch) => {
+      return inBatches(durably, async (batch) => {
         const answer = await inbox.replay({ query, ...batch, ...durably.drafts.noted('inbox.replay', options.as) })
         duty.wake()
         return answer
@@ -151,7 +150,7 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
       refuseUnknownOptions('purge()', options, { olderThan: true, as: true })
       const { olderThan: olderThanMs, as } = options
       requireDelay('olderThan', olderThanMs)
-      return removeAll(clock, (limit) =>
+      return removeAll(durably, (limit) =>
         inbox.purge(null, { olderThanMs, limit, ...durably.drafts.noted('inbox.purge', as) }),
       )
     },
@@ -161,13 +160,13 @@ export function createInbox(durably: Durably, options: InboxOptions = {}): Inbox
 type ReplayBatch = Pick<MessageReplay, 'limit' | 'cursor'>
 
 /** So many at a time, until there is no next batch. */
-async function inBatches(clock: Clock, replay: (batch: ReplayBatch) => Promise<ReplayAnswer>): Promise<number> {
+async function inBatches({ drafts }: Durably, replay: (batch: ReplayBatch) => Promise<ReplayAnswer>): Promise<number> {
   let count = 0
   for (let batch: ReplayBatch = { limit: AT_ONCE }; ; ) {
     const { replayed, next } = await replay(batch)
     count += replayed
     if (next === null) return count
-    await clock.turn?.()
+    await drafts.breathe()
     batch = { limit: AT_ONCE, cursor: next }
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock, Durably } from '@coji/durably-core'
+import type { Durably } from '@coji/durably-core'
 import type { ClusterStorage, Lead } from '@coji/durably-core/storage'
 
 export const DAY_MS = 86_400_000
@@ -6,13 +6,13 @@ const HOUR_MS = 3_600_000
 export const AT_ONCE = 500
 
 /** Removes what is old, so many at a time until there is no more of it. */
-export async function removeAll(clock: Clock, remove: (limit: number) => Promise<number>): Promise<number> {
+export async function removeAll({ drafts }: Durably, remove: (limit: number) => Promise<number>): Promise<number> {
   let removed = 0
   for (;;) {
     const some = await remove(AT_ONCE)
     removed += some
     if (some < AT_ONCE) return removed
-    await clock.turn?.()
+    await drafts.breathe()
   }
 }
 
