@@ -76,12 +76,12 @@ export const STATES: readonly (readonly [name: string, show: Show])[] = [
       for (const other of context.pages()) if (other !== page && !other.url().startsWith('about:')) await other.close()
       for (let kill = 0; kill < KILLS; kill++) {
         await Promise.all([page.waitForEvent('load'), button(page, "Kill this tab's worker").click()])
+        // Before its next execution there is nothing to kill. After the second one a while is waited for.
+        await detail(page)
+          .getByText(`${kill + 2} executions`)
+          .waitFor()
         await detail(page).getByText('running', { exact: true }).first().waitFor()
       }
-      // After the second one a while is waited for.
-      await detail(page)
-        .getByText(`${KILLS + 1} executions`)
-        .waitFor()
       await page.getByText(/Resumed: \d+ steps were skipped/).waitFor()
       return page
     },
