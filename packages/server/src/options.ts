@@ -51,7 +51,7 @@ export interface HandlerOptions {
   readonly allowAnonymous?: true | undefined
   /** Where the handler is mounted, unless what it is mounted in takes that off: `/api/durably`. */
   readonly basePath?: string | undefined
-  /** Changes or removes values of jobs before they leave the server: called for each of them. */
+  /** Changes or removes values of jobs before they leave the server: called for each of them, and answers at once. */
   readonly redact?: ((value: unknown, field: RedactedField) => unknown) | undefined
   /** Origins of other sites whose pages may write, such as `https://app.example.com`. Its own origin may. */
   readonly origins?: readonly string[] | undefined

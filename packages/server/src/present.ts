@@ -31,8 +31,13 @@ const OF_STEP: readonly Field[] = ['output', 'error', 'errorDetail', 'checkpoint
 const OF_LOG: readonly Field[] = ['message', 'data']
 const OF_EVENT: readonly Field[] = ['payload', 'output', 'error', 'progress', 'chunk', 'message', 'data']
 
-export function createPresenter({ redact }: Pick<Settings, 'redact'>): Presenter {
-  if (redact === null) return AS_IT_IS
+export function createPresenter({ redact: given }: Pick<Settings, 'redact'>): Presenter {
+  if (given === null) return AS_IT_IS
+  const redact: typeof given = (value, field) => {
+    const shown = given(value, field)
+    if (shown instanceof Promise) throw new TypeError('redact() answers at once, not with a promise.')
+    return shown
+  }
   const show = (thing: object, fields: readonly Field[], of: Of): unknown => {
     const shown: Record<string, unknown> = { ...thing }
     for (const field of fields) {

@@ -87,6 +87,37 @@ it('does something to many runs, and lists what waits for people and which jobs 
 })
 
 describe('trouble on the way', () => {
+  it('is waited for by who waits for a run that was seen', async () => {
+    const { durably, handler } = openWithJobs()
+    const { id } = await durably.trigger('resize-image', { width: 3 })
+    const trouble = [
+      () => Promise.reject(new TypeError('fetch failed')),
+      () => new Response('<h1>Bad gateway</h1>', { status: 502, headers: { 'content-type': 'text/html' } }),
+      () => new Response(null, { status: 429 }),
+    ]
+    let asked = 0
+    const client = clientOf(async (request) => {
+      const answer = trouble[asked++ - 1]
+      if (answer !== undefined) return answer()
+      if (asked > trouble.length) await durably.runUntilIdle()
+      return handler(request)
+    })
+    expect(await client.wait(id)).toEqual({ id, output: 3 })
+    expect(asked).toBe(trouble.length + 2)
+  })
+
+  it('is told to who waits for a run that nobody has seen yet, and whatever will not pass', async () => {
+    const { durably, handler } = openWithJobs()
+    const { id } = await durably.trigger('resize-image', { width: 3 })
+    const unreachable = clientOf(() => Promise.reject(new TypeError('fetch failed')))
+    await expect(unreachable.wait(id)).rejects.toThrow(UnreachableError)
+    let asked = 0
+    const loggedOut = clientOf(async (request) =>
+      asked++ === 0 ? handler(request) : new Response(null, { status: 401 }),
+    )
+    await expect(loggedOut.wait(id)).rejects.toMatchObject({ name: 'ServerError', status: 401 })
+  })
+
   it('of a read says so, and of a write that nobody knows what became of it', async () => {
     const client = clientOf(() => Promise.reject(new TypeError('fetch failed')))
     await expect(client.getRun('x')).rejects.toThrow(UnreachableError)

@@ -134,3 +134,12 @@ it('is told of when it throws, by a stream as well, which ends without the value
   expect(JSON.stringify(await follower.toEnd())).not.toContain(SECRET)
   expect(told).toEqual(['no such card', 'no such card'])
 })
+
+it('shows nothing where what hides answers with a promise', async () => {
+  const { durably, handler } = openApi({ redact: async (value) => value })
+  const job = durably.defineJob({ name: 'job', input: z.unknown() }, () => {})
+  const { id } = await job.trigger(PAYLOAD)
+  const response = await handler(toRequest(`GET /runs/${id}`))
+  expect(response.status).toBe(500)
+  expect(await response.text()).not.toContain(SECRET)
+})

@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser'
 import { InvalidOptionError } from '@coji/durably-core'
-import { notOurs, toError } from './errors'
+import { isPassingStatus, notOurs, toError } from './errors'
 import { pause } from './pause'
 import type { Transport } from './transport'
 
@@ -66,7 +66,7 @@ async function opened(
     return null
   })
   if (response === null || isStream(response)) return response
-  if (response.status >= 500 || response.status === 429) {
+  if (isPassingStatus(response.status)) {
     await response.body?.cancel().catch(() => {})
     return null
   }

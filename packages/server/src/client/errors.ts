@@ -31,6 +31,16 @@ export class UnreachableError extends DurablyError {
   }
 }
 
+/** Whether it may be over when it is asked again: a restart, a cut line, too many at once. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof UnreachableError) return true
+  return error instanceof ServerError && isPassingStatus(error.status)
+}
+
+export function isPassingStatus(status: number): boolean {
+  return status >= 500 || status === 429
+}
+
 /** What the engine would have thrown. */
 export async function toError(response: Response): Promise<DurablyError> {
   const { status } = response

@@ -1,13 +1,14 @@
 import { type OptionNames, refuseBadDuration, refuseUnknownOptions } from '@coji/durably-core/extend'
 import { CancelledError, isEnded, NotFoundError, RunFailedError, TimeoutError } from '@coji/durably-core'
 import type { Run, RunOutput, RunReads, WaitOptions } from '@coji/durably-core'
+import { isPassing } from './errors'
 import { pause } from './pause'
 
 /** Waiting for runs. */
 export interface ClientWaits {
   /**
    * Waits for the end of a run. Rejects with `RunFailedError`, `CancelledError`, or `TimeoutError` after `timeout` ms of
-   * waiting, when the run goes on.
+   * waiting, when the run goes on. Once the run was seen, a server that is away for a while is waited for as well.
    */
   wait(id: string, options?: WaitOptions): Promise<RunOutput<unknown>>
 }
@@ -25,11 +26,16 @@ export function createWaits({ getRun }: Pick<RunReads, 'getRun'>): ClientWaits {
       const { timeout, signal } = options
       refuseBadDuration('timeout', timeout)
       const deadline = timeout === undefined ? Number.POSITIVE_INFINITY : Date.now() + timeout
+      let seen: Run | null = null
       for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS)) {
         signal?.throwIfAborted()
-        const run = await getRun(id)
-        if (run === null) throw NotFoundError.run(id)
-        if (isEnded(run.status)) return { id, output: outputOf(run) }
+        const last: Run | null = seen
+        seen = await getRun(id).catch((error: unknown): Run => {
+          if (last !== null && isPassing(error)) return last
+          throw error
+        })
+        if (seen === null) throw NotFoundError.run(id)
+        if (isEnded(seen.status)) return { id, output: outputOf(seen) }
         const leftMs = deadline - Date.now()
         if (leftMs <= 0) throw new TimeoutError(`Run ${id} did not end within ${timeout} ms. It goes on.`)
         await pause(Math.min(pauseMs, leftMs), signal)
