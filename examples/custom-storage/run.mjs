@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -36,7 +36,10 @@ function runIn(folder, command, args) {
 }
 
 async function packCore(folder) {
-  must(await exec(['turbo', 'run', 'build', `--filter=${CORE}`, '--output-logs=errors-only']), 'building core')
+  // Where there is a build others may be reading it.
+  if (!existsSync(join(HERE, '..', '..', 'packages', 'core', 'dist', 'index.js'))) {
+    must(await exec(['turbo', 'run', 'build', `--filter=${CORE}`, '--output-logs=errors-only']), 'building core')
+  }
   must(await pnpm(['--filter', CORE, 'pack', '--pack-destination', folder], { quiet: true }), 'packing core')
   const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'))
   if (tarball === undefined) throw new Error('core was packed nowhere')

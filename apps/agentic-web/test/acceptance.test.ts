@@ -16,7 +16,7 @@ import { type Collector, startCollector } from './collector'
 import { type Answered, answerIn, Browser, type Frame, isPiece, isSuspended, piecesIn } from './deployment'
 import { CLIENT, type Issuer, startIssuer, wayBack } from './issuer'
 import { startMailbox } from './mailbox'
-import { openModelServer } from './model-server'
+import { openModelServer, sayAll } from './model-server'
 import { CALLBACKS } from './oauth-site'
 import { type Processes, startProcesses } from './processes'
 import { CHUNKS, strike, VICTIMS, waysTo } from './victims'
@@ -28,12 +28,17 @@ let issuer: Issuer
 let processes: Processes
 let origin: string
 let refusing: Awaited<ReturnType<typeof openModelServer>>
+let halting: Awaited<ReturnType<typeof openModelServer>>
 
 beforeAll(async () => {
   mailbox = await startMailbox()
   collector = await startCollector()
   // The first to ask hears nothing, and each one after that no.
   refusing = await openModelServer((asked, count) => void (count > 1 && asked.refuse(401)))
+  // Each first to ask hears a word and no end, each second one all of it.
+  halting = await openModelServer((asked, count) =>
+    count % 2 === 1 ? asked.say({ content: 'word-1 ' }) : sayAll(asked, WORDS),
+  )
   postgres = await startOwnPostgres()
   const port = await freePort()
   origin = `http://localhost:${port}`
@@ -43,11 +48,15 @@ beforeAll(async () => {
     hasPage: true,
     database: await postgres.createDatabase(),
     given: {
-      ...{ WEB_PORT: String(port), FETCH_HOSTS: mailbox.host, MODEL_HOSTS: `api.openai.com,${refusing.host}` },
+      ...{
+        WEB_PORT: String(port),
+        FETCH_HOSTS: mailbox.host,
+        MODEL_HOSTS: `api.openai.com,${refusing.host},${halting.host}`,
+      },
       ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, DRAIN_MS: '50', RUNS_PER_MINUTE: '100000' },
       ...Object.fromEntries([...prefixed('SIGN_IN', client), ...prefixed('OPENAI_OAUTH', client)]),
     },
-    own: { DEMO_WORD_MS: '5', OTEL_BSP_SCHEDULE_DELAY: '100' },
+    own: { DEMO_WORD_MS: '25', OTEL_BSP_SCHEDULE_DELAY: '100' },
   })
 })
 afterAll(async () => {
@@ -56,6 +65,7 @@ afterAll(async () => {
   await issuer.end()
   mailbox.end()
   refusing.close()
+  halting.close()
   collector.end()
 })
 
@@ -93,6 +103,11 @@ async function expectKept(ada: Browser, run: string, answer: string): Promise<vo
   expect(said[1].text).toBe(answer)
 }
 
+async function askModelAt(user: Browser, baseUrl: string): Promise<void> {
+  const settings = { provider: 'openai-compatible', base_url: baseUrl, model: 'm', reasoning: 'none' }
+  expect((await user.send('PUT', '/api/settings', settings)).status).toBe(200)
+}
+
 async function expectFailedOnce(grace: Browser, run: string): Promise<void> {
   const frames = await grace.ended(run)
   expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'failed' } })
@@ -120,29 +135,29 @@ describe('14.2: a worker that dies or is restarted', () => {
   it.each(inLane(['SIGKILL', 'SIGTERM'] as const, (signal) => signal === 'SIGKILL'))(
     'by %s leaves an answer that is whole, and says that it began again',
     async (signal) => {
-      const ada = await browser().be('ada')
-      const run = await ada.say(await ada.newSession(), 'write 60 words')
+      const grace = await browser().be('grace')
+      await askModelAt(grace, halting.baseUrl)
+      const run = await grace.say(await grace.newSession(), 'hello')
       const frames: Frame[] = []
-      for await (const frame of ada.follow(run)) {
+      for await (const frame of grace.follow(run)) {
         frames.push(frame)
         const isFirst = frames.filter(({ data }) => data.type === 'step:chunk').length === 1
-        if (isFirst && frame.data.type === 'step:chunk') await processes.kill(await holderOf(ada, run), signal)
+        if (isFirst && frame.data.type === 'step:chunk') await processes.kill(await holderOf(grace, run), signal)
       }
       expect(frames.at(-1)).toMatchObject({ event: 'done', data: { status: 'completed' } })
       const pieces = piecesIn(frames)
       expect(pieces).toContainEqual({ type: 'taken-over' })
       if (signal === 'SIGKILL') expect(pieces).toContainEqual({ type: 'turn', turn: 1, isRepeated: true })
       expect(answerIn(frames)).toBe(WORDS)
-      await expectNoGap(ada, run, frames)
-      await expectKept(ada, run, WORDS)
+      await expectNoGap(grace, run, frames)
+      await expectKept(grace, run, WORDS)
       await Promise.all(['worker-1', 'worker-2'].map((name) => processes.ready(name)))
     },
   )
 
   it('leaves a stop a stop, and a failure a failure', async () => {
     const [ada, grace] = [await browser().be('ada'), await browser().be('grace')]
-    const settings = { provider: 'openai-compatible', base_url: refusing.baseUrl, model: 'm', reasoning: 'none' }
-    expect((await grace.send('PUT', '/api/settings', settings)).status).toBe(200)
+    await askModelAt(grace, refusing.baseUrl)
     const failing = await grace.say(await grace.newSession(), 'hello')
     const stopped = await ada.say(await ada.newSession(), 'write 5000 words')
     await expect.poll(() => refusing.asked.length).toBe(1)

@@ -85,14 +85,25 @@ it('tells who looks at lists how each run ends, at an instance that does nothing
   const quiet = await deployment.startApi()
   const elsewhere = new Browser(quiet.url)
   for (const pair of ada.cookies) elsewhere.cookies.set(...pair)
-  const hints = elsewhere.frames('/api/durably/events')
-  const heard = hints.next()
-  ada.urls = [second]
-  const run = await ada.say(await ada.newSession(), 'Hello there')
-  for (let { value } = await heard; value?.data.status !== 'completed'; { value } = await hints.next()) {
-    expect(value).toMatchObject({ data: { id: run } })
+  const told: Answered[] = []
+  const hints = async () => {
+    for await (const { data } of elsewhere.frames('/api/durably/events')) told.push(data)
   }
+  // Ends with its server.
+  const heard = hints().catch(() => {})
+  ada.urls = [second]
+  const runs: string[] = []
+  const sayAgain = async () => {
+    const run = await ada.say(await ada.newSession(), 'Hello there')
+    runs.push(run)
+    await ada.ended(run)
+    return told.map(({ status }) => status)
+  }
+  // Who has only just begun to listen may miss the first one.
+  await expect.poll(sayAgain).toContain('completed')
+  expect(runs).toEqual(expect.arrayContaining(told.map(({ id }) => id)))
   await quiet.stop()
+  await heard
 })
 
 it('calls tools, and tells what came of it', async () => {

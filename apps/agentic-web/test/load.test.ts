@@ -14,13 +14,26 @@ import { type Processes, startProcesses } from './processes'
 const CHATS = 200
 const ARRIVE_EVERY_MS = 50
 const TOKENS = 150
-/** Slow enough that the first answer is still being said when the last one has begun. */
 const TOKEN_MS = 150
 const ANSWER = Array.from({ length: TOKENS }, (_, n) => `t${n} `).join('')
 
+/** Those that are to go on at the same time: none ends before the last one has begun. */
+class Wave {
+  #begun = 0
+  #resolve = () => {}
+  readonly all = new Promise<void>((resolve) => {
+    this.#resolve = resolve
+  })
+
+  begin(): void {
+    if (++this.#begun === CHATS) this.#resolve()
+  }
+}
+
 /** As a model does: a word, and a while later another one. */
-async function stream(asked: Asked): Promise<void> {
+async function stream(asked: Asked, wave: Wave): Promise<void> {
   for (let n = 0; n < TOKENS; n++) {
+    if (n === TOKENS - 1) await wave.all
     asked.say({ content: `t${n} ` })
     await sleep(TOKEN_MS)
   }
@@ -71,7 +84,7 @@ function coreMs({ places, pidOf }: Processes, service: string): number {
   }, 0)
 }
 
-async function bareModel(baseUrl: string): Promise<number> {
+async function bareModel(baseUrl: string, wave: Wave): Promise<number> {
   const proxy = createProxy([new URL(baseUrl).origin])
   const server = createServer((request, response) => void proxy(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -80,7 +93,11 @@ async function bareModel(baseUrl: string): Promise<number> {
     const began = performance.now()
     const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, { method: 'POST', body: '{}' })
     let first = 0
-    for await (const _piece of response.body ?? []) first ||= performance.now() - began
+    for await (const _piece of response.body ?? []) {
+      if (first > 0) continue
+      first = performance.now() - began
+      wave.begin()
+    }
     return first
   })
   server.close()
@@ -89,7 +106,8 @@ async function bareModel(baseUrl: string): Promise<number> {
 }
 
 it.runIf(SCALE === 'full')('200 chats that stream at the same time have no gap, and begin to be answered', async () => {
-  const model = await startModelServer(stream)
+  let wave = new Wave()
+  const model = await startModelServer((asked) => stream(asked, wave))
   const processes = await startProcesses({
     given: { MODEL_HOSTS: model.host, WORKER_CONCURRENCY: '100' },
     own: { RUNS_PER_MINUTE: '100000' },
@@ -101,7 +119,8 @@ it.runIf(SCALE === 'full')('200 chats that stream at the same time have no gap, 
   const settings = { provider: 'openai-compatible', base_url: model.baseUrl, model: 'm', reasoning: 'none' }
   await ada.send('PUT', '/api/settings', settings)
   const sessions = await Promise.all(Array.from({ length: CHATS }, () => ada.newSession()))
-  const bare = await bareModel(model.baseUrl)
+  const bare = await bareModel(model.baseUrl, wave)
+  wave = new Wave()
   const streams = new Count()
   const before = { worker: coreMs(processes, 'worker'), api: coreMs(processes, 'api') }
   const times = await arriving(async (n) => {
@@ -113,6 +132,7 @@ it.runIf(SCALE === 'full')('200 chats that stream at the same time have no gap, 
       if (first > 0 || frame.data.type !== 'step:chunk') continue
       first = performance.now() - began
       streams.begin()
+      wave.begin()
     }
     streams.end()
     expect(answerIn(frames)).toBe(ANSWER)

@@ -258,9 +258,10 @@ it('an instance that starts has all tables from one migration, which one process
 
 describe('an instance that goes', () => {
   it('ends its streams so that they go on elsewhere, and gives back what it was at', async () => {
-    const deployment = await deployed({ DEMO_WORD_MS: '2', DRAIN_MS: '0' })
+    const deployment = await deployed({ DRAIN_MS: '0' })
     const [one, two] = await Promise.all([deployment.startApi(), deployment.startApi()])
-    const first = await deployment.startWorker({ WORKER_ID: 'first' })
+    // It would take longer than everything here, and the second one no time.
+    const first = await deployment.startWorker({ WORKER_ID: 'first', DEMO_WORD_MS: '250' })
     const ada = await new Browser(one.url).be('ada')
     const run = await ada.say(await ada.newSession(), 'write 400 words')
     const seen: number[] = []
@@ -272,7 +273,7 @@ describe('an instance that goes', () => {
         void one.stop()
       }
     }
-    const second = await deployment.startWorker({ WORKER_ID: 'second' })
+    const second = await deployment.startWorker({ WORKER_ID: 'second', DEMO_WORD_MS: '0' })
     await first.stop()
     const rest = []
     const after = { headers: { 'last-event-id': String(seen.at(-1)) } }

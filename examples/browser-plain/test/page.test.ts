@@ -9,7 +9,7 @@ import { startServer, type ExampleServer } from './server'
 import { itInFullLane } from '../../../test/full-lane'
 
 /** Long enough to meet a run in its middle, and what the form takes: steps of 50, and 5000 at most. */
-const STEP_MS = Math.min(5000, Math.ceil(paced(400) / 50) * 50)
+const STEP_MS = Math.min(5000, Math.ceil(paced(1000) / 50) * 50)
 
 let server: ExampleServer
 let profile = ''

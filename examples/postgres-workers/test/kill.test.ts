@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { paced } from '../../../test/pace'
 import { createDatabase } from '../../../test/postgres'
 
 const START = fileURLToPath(new URL('../start.js', import.meta.url))
@@ -50,7 +51,8 @@ const post = async (url: string, body: string) => (await (await fetch(url, { met
 it('orders are done to their end although workers are killed, and no step twice that was done', async () => {
   const database = await createDatabase()
   onTestFinished(() => database.drop())
-  const shop = startShop({ DATABASE_URL: database.url })
+  // What is ordered comes faster than it is done, so that whoever is killed is at work.
+  const shop = startShop({ DATABASE_URL: database.url, STEP_MS: String(paced(400)) })
   const [, url] = await shop.printed(/(http:\S+) is process/)
   const pids = await Promise.all(
     [1, 2, 3].map(async (n) => Number((await shop.printed(new RegExp(`worker-${n} is process (\\d+)`)))[1])),
@@ -70,7 +72,7 @@ it('orders are done to their end although workers are killed, and no step twice 
     await order()
     return shop.text()
   }
-  await expect.poll(ordered, { interval: 50 }).toMatch(/worker-4 {2}\S+ {2}reserve/)
+  await expect.poll(ordered, { interval: 200 }).toMatch(/worker-4 {2}\S+ {2}reserve/)
   process.kill(pids[1] ?? 0, 'SIGKILL')
 
   for (const [n, id] of ids.entries()) {

@@ -11,7 +11,7 @@ import { ORIGIN, openApi } from './api'
 import { expectAllDescribed } from './described'
 import { type Ground, inFile, inMemory } from './fuzz-grounds'
 import { anyRequest, type FuzzedRequest, USERS } from './fuzz-requests'
-import { handles, usedHeap } from './left-behind'
+import { handles, handlesWhilePolled, usedHeap } from './left-behind'
 import { parkRun } from './parked'
 
 const REQUESTS = scaled({ quick: 20_000, full: 100_000 })
@@ -31,7 +31,7 @@ it.each(Object.entries(GROUNDS))(
     // As long as any stream is open, an interval is there for its signs of life.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
-    const open = handles()
+    const open = await handlesWhilePolled()
     const ground = openGround()
     const api = await openForFuzz(ground)
     const findIds = createPool(api.durably)

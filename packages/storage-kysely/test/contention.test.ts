@@ -95,9 +95,7 @@ for (const database of FILES) {
       expect(answer).toMatchObject({ kept: true })
     })
 
-    it('a call meanwhile waits for the transaction of the application, and no longer than 5 s', {
-      timeout: 20_000,
-    }, async (test) => {
+    it('a call meanwhile waits for the transaction of the application, and no longer than 5 s', async (test) => {
       const { open } = await newFile(database, test)
       const storage = await open()
       let [begin, release] = [() => {}, () => {}]

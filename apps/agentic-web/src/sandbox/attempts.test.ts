@@ -7,7 +7,7 @@ import { filesOf, openTestSandbox, USER_OF_TESTS, whereThereIsASandbox } from '.
 import { CANARY, plantHost, SMALL_LIMITS } from './targets'
 
 const host = await plantHost()
-const sandbox = await openTestSandbox({ limits: SMALL_LIMITS })
+const sandbox = await openTestSandbox({ limits: { ...SMALL_LIMITS, seconds: 30 } })
 
 afterAll(() => host.end())
 

@@ -81,7 +81,7 @@ describe(
     })
 
     it('ends when its time is over, also when it stops what is around it, and changes nothing then', async () => {
-      const short = await openTestSandbox({ limits: { seconds: 1 } })
+      const short = await openTestSandbox({ limits: { seconds: 5 } })
       const result = await run('echo x > new.txt; kill -STOP $PPID; sleep 100', [], short)
       expect(result).toMatchObject({ exitCode: null, endedBy: 'time', changes: { written: [], removed: [] } })
     })

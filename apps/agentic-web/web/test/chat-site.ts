@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import { chromiumOptions } from '../../../../test/chromium'
 import { PATIENCE_MS } from '../../../../test/pace'
 import type { RunningApi } from '../../src/api/start'
+import type { Env } from '../../src/config'
 import { deploy } from '../../test/deployment'
 import { CLIENT, startIssuer } from '../../test/issuer'
 import { startMailbox } from '../../test/mailbox'
@@ -50,9 +51,9 @@ export async function openSite() {
     startApis,
     stopApis,
     /** One goes away in the middle of what it does, and another one comes. */
-    async changeWorker() {
+    async changeWorker(env: Env = {}) {
       await worker.stop()
-      worker = await deployment.startWorker()
+      worker = await deployment.startWorker(env)
     },
     withTabs: (use: (tabs: Tabs) => Promise<void>, options?: BrowserContextOptions) =>
       withTabs({ browser, url: balancer.url }, use, options),

@@ -53,9 +53,16 @@ const refused = await jobs.charge.batchTrigger(
 const talking = await jobs.talk.trigger({})
 const late = await jobs.sum.trigger({ numbers: [] }, { delay: 86_400_000 })
 const unknown = await durably.trigger('nobody-knows-me', {})
+const talks = new Promise<void>((resolve) => {
+  durably.on('run:suspend', ({ jobName }) => {
+    if (jobName === 'talk') resolve()
+  })
+})
 durably.start()
 await jobs.sum.wait(done.id)
 for (const { id } of refused) await jobs.charge.wait(id).catch(() => {})
+// Whoever looks finds it waiting.
+await talks
 const ids = {
   ...{ done: done.id, refused: refused.map(({ id }) => id), talking: talking.id, late: late.id, unknown: unknown.id },
 }

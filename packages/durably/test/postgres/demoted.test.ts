@@ -22,6 +22,9 @@ async function newPair() {
     async demote() {
       await admin.query('alter system set default_transaction_read_only = on')
       await admin.query('select pg_reload_conf()')
+      // The server tells its sessions before it begins one that has the new setting.
+      const isToBeRead = async () => (await (await newSession(url)).query('show default_transaction_read_only')).rows
+      await expect.poll(isToBeRead).toEqual([{ default_transaction_read_only: 'on' }])
     },
     async promoteAnother() {
       await admin.query(`alter database "${new URL(url).pathname.slice(1)}" set default_transaction_read_only = off`)
@@ -105,8 +108,13 @@ it('does not leave a server for a transaction that was to be read only', async (
       .execute((trx) => sql`insert into notes values (1)`.execute(trx)),
   ).rejects.toMatchObject({ code: '25006' })
   await write(durably)
-  const after = await pair.sessions()
-  expect(before.filter((pid) => !after.includes(pid))).toHaveLength(1)
+  const gone = async () => {
+    const after = await pair.sessions()
+    return before.filter((pid) => !after.includes(pid))
+  }
+  await expect.poll(async () => (await gone()).length).toBeGreaterThan(0)
+  for (let n = 0; n < 4; n++) await write(durably)
+  expect(await gone()).toHaveLength(1)
 })
 
 it('knows the old connections of a pool of the application also when it has not used them before', async () => {

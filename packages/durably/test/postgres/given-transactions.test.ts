@@ -4,6 +4,7 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import postgresJs from 'postgres'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { PATIENCE_MS } from '../../../../test/pace'
 import { ConflictError, type SqlTransaction } from '../../src/index'
 import { betterSqlite3 } from '../../src/better-sqlite3'
 import { openMigrated } from '../instances'
@@ -54,8 +55,11 @@ async function onPrisma(url: string): Promise<Begin> {
   const prisma = prismaClient(new PrismaPg({ connectionString: url }))
   onTestFinished(() => prisma.$disconnect())
   return (body) =>
-    prisma.$transaction((tx) =>
-      body((text) => tx.$queryRawUnsafe(text), { query: (text, params) => tx.$queryRawUnsafe(text, ...params) }),
+    prisma.$transaction(
+      (tx) =>
+        body((text) => tx.$queryRawUnsafe(text), { query: (text, params) => tx.$queryRawUnsafe(text, ...params) }),
+      // Its own are a few seconds.
+      { maxWait: PATIENCE_MS, timeout: PATIENCE_MS },
     )
 }
 

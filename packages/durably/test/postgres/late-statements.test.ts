@@ -74,7 +74,7 @@ for (const [name, dialectOf] of Object.entries(DIALECTS)) {
 describe('several instances on one pool', () => {
   it('share its prepared statements', async () => {
     const { url } = await newPlace()
-    const pool = newPool(url, { max: 3 })
+    const pool = newPool(url, { max: 3, idleTimeoutMillis: 0 })
     let connections = 0
     pool.on('connect', () => {
       connections += 1

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { paced } from '../../../../test/pace'
 import { reportSuite } from '../../../../test/report'
 import { newPlace, newSession } from './kit'
 
@@ -21,10 +20,17 @@ it('a run that somebody holds locked keeps no other run from being committed', a
   for (const settle of open.values()) settle()
   for (const run of runs.slice(1)) await job.wait(run.id)
   // The next ones are not in its line either.
-  const next = await job.trigger({ n: 4 })
-  await expect.poll(() => open.size).toBe(5)
-  open.get(4)?.()
-  expect(await job.wait(next.id, { timeout: paced(4000) })).toMatchObject({ output: 4 })
+  const times: number[] = []
+  for (let n = 4; n < 7; n++) {
+    const next = await job.trigger({ n })
+    await expect.poll(() => open.size).toBe(n + 1)
+    const began = performance.now()
+    open.get(n)?.()
+    expect(await job.wait(next.id)).toMatchObject({ output: n })
+    times.push(performance.now() - began)
+  }
+  // A call waits 5 s for a lock. The machine may have had something else to do for one of them.
+  expect(Math.min(...times)).toBeLessThan(4000)
   expect(await job.getRun(runs[0]?.id ?? '')).toMatchObject({ status: 'running' })
   await somebody.query('rollback')
   expect(await job.wait(runs[0]?.id ?? '')).toMatchObject({ output: 0 })

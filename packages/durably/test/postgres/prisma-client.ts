@@ -6,7 +6,10 @@ interface Statements {
 }
 
 interface PrismaClient extends Statements {
-  $transaction<T>(body: (tx: Statements) => Promise<T>): Promise<T>
+  $transaction<T>(
+    body: (tx: Statements) => Promise<T>,
+    limits: { readonly maxWait: number; readonly timeout: number },
+  ): Promise<T>
   $disconnect(): Promise<void>
 }
 

@@ -76,9 +76,6 @@ describe.each(PLACES)(
       for (let deadWorkerIds: readonly string[] = []; ; deadWorkerIds = [`worker-${kills}`]) {
         const workerId = `worker-${kills + 1}`
         const program = start('crowded', { ...terms, place, workerId, deadWorkerIds })
-        program.onMessage(({ type }) => {
-          if (type === 'crowded') program.signal('SIGKILL')
-        })
         const { code } = await program.ended
         if (code === 0) break
         kills += 1

@@ -23,7 +23,7 @@ function triggerMany(page: Page, given: { readonly runs: number; readonly steps:
     page,
     async (tab, { runs, steps, ms }) => {
       const ids: string[] = []
-      for (let n = 0; n < runs; n++) ids.push((await tab.jobs.work.trigger({ steps, ms })).id)
+      for (let n = 0; n < runs; n++) ids.push((await tab.insist(() => tab.jobs.work.trigger({ steps, ms }))).id)
       return ids
     },
     given,
@@ -81,11 +81,15 @@ describe('two tabs with a leader', () => {
     const leader = await browser.openLeader({ file })
     const follower = await browser.open({ file })
     const name = await inTab(leader, (tab) => tab.name)
+    // Some runs stay in its hands.
+    await inTab(leader, (tab) => {
+      tab.halt.at = 5
+    })
     await triggerMany(follower, { runs, steps: 5, ms: 40 })
-    await untilInTab(leader, (tab) => tab.heard.some((line) => line.startsWith('run:complete')))
+    await untilInTab(leader, (tab) => tab.readWitness().some((line) => line.endsWith('/step 5')))
     const closedAt = performance.now()
     await leader.close()
-    await untilInTab(follower, (tab) => tab.durably.health().active.length > 0)
+    await untilInTab(follower, (tab) => tab.isLeader())
     const takeoverMs = Math.round(performance.now() - closedAt)
     await expect.poll(() => countEnded(follower)).toBe(runs)
     const found = await audit(follower, name)

@@ -9,6 +9,7 @@ import { postgres } from '../../src/drivers/postgres'
 import { claim, COMPLETE, newCommit, newRun } from '../builders'
 import { counting } from '../counting'
 import { buildPrograms, finished, startProgram } from '../programs'
+import { migrated } from '../migrated'
 import { Watch } from './orders'
 import { schemaOf } from './schema'
 
@@ -84,7 +85,7 @@ describe('migrate() on Postgres', () => {
     for (let round = 0; round < scaled({ quick: 3, full: 20 }); round++) {
       await inSchema(async ({ name, storage }) => {
         const six = Array.from({ length: 6 }, () => storage())
-        await Promise.all(six.map((one) => one.migrate()))
+        await Promise.all(six.map(migrated))
         await Promise.all(six.map((one) => one.checkSchema()))
         expect(await watch.query(`select version from ${name}.durably_schema_versions`)).toEqual(
           Array.from({ length: SCHEMA_VERSION }, (_, n) => ({ version: n + 1 })),

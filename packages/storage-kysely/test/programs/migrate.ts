@@ -1,8 +1,9 @@
 import { createKyselyStorage } from '../../src'
+import { migrated } from '../migrated'
 import { connect } from './connect'
 
 const [driver = '', file = ''] = process.argv.slice(2)
 const storage = createKyselyStorage({ dialect: connect(driver, file) })
-await storage.migrate()
+await migrated(storage)
 await storage.checkSchema()
 await storage.close()

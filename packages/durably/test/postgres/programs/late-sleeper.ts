@@ -21,12 +21,22 @@ const opened = new Promise<void>((resolve) => {
   goOn = resolve
 })
 
+/** How much was asked of the database and not answered yet. */
+let underWay = 0
+
+function noted<T>(call: Promise<T>): Promise<T> {
+  underWay += 1
+  return call.finally(() => {
+    underWay -= 1
+  })
+}
+
 /** Tells of everything it tries to write for the runs that were taken from it, and what the database says to it. */
 const told: Storage = {
   ...storage,
   async commit(commits) {
     const wasLate = isLate
-    const answers = await storage.commit(commits)
+    const answers = await noted(storage.commit(commits))
     for (const [index, { lease }] of commits.entries()) {
       if (wasLate) tell({ type: 'late commit', runId: lease.runId, kept: answers[index]?.kept })
     }
@@ -34,12 +44,13 @@ const told: Storage = {
   },
   async renew(leases, leaseMs) {
     const wasLate = isLate
-    const answers = await storage.renew(leases, leaseMs)
+    const answers = await noted(storage.renew(leases, leaseMs))
     for (const [index, { runId }] of leases.entries()) {
       if (wasLate) tell({ type: 'late renewal', runId, kept: answers[index]?.kept })
     }
     return answers
   },
+  recover: (params) => noted(storage.recover(params)),
 }
 
 const durably = createDurably({
@@ -68,6 +79,8 @@ durably.on('worker:error', ({ during, error }) => tell({ type: 'trouble', during
 durably.start()
 tell({ type: 'up' })
 await nextLine()
+// What is waited for over the pause would count as trouble: patience with it is over before its answer is heard.
+while (underWay > 0) await new Promise((resolve) => setImmediate(resolve))
 tell({ type: 'blocked' })
 blockUntilOpened()
 isLate = true

@@ -11,6 +11,11 @@ export interface ContenderConfig {
 }
 
 const config = readConfig<ContenderConfig>()
+let hasBegun = false
+let goOn = () => {}
+const allHaveBegun = new Promise<void>((resolve) => {
+  goOn = resolve
+})
 const durably = createDurably({
   dialect: await connect(config.driver, config.file),
   workerId: config.workerId,
@@ -23,6 +28,9 @@ durably.register({
     // A read of the job's own in the middle of the contention: nothing of it may come out as an error of the run.
     async onBody(ctx, stepName) {
       witness(config.witness, ctx.runId, stepName)
+      if (!hasBegun) tell({ type: 'begun' })
+      hasBegun = true
+      await allHaveBegun
       const run = await durably.getRun(ctx.runId)
       if (run?.status !== 'running' || run.ownerId !== config.workerId)
         throw new Error(`${run?.status} ${run?.ownerId}`)
@@ -37,5 +45,7 @@ durably.on('worker:lease-lost', ({ runId }) => tell({ type: 'trouble', during: '
 tell({ type: 'up' })
 await nextLine()
 durably.start()
+await nextLine()
+goOn()
 await nextLine()
 await durably.close()

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { createDurably, defineJob, StorageError } from '../../../src/index'
+import { createDurably, defineJob } from '../../../src/index'
 import { connectTo, type Place } from './drivers'
 import { readConfig, tell } from './parent'
+import { patiently } from './patiently'
 
 export interface PoisonedConfig {
   readonly place: Place
@@ -31,17 +32,6 @@ const { place, workerId, concurrency, maxCrashes, stepMs, deadWorkerIds } = conf
 const dialect = await connectTo(place)
 const durably = createDurably({ dialect, workerId, concurrency, maxCrashes, pollingInterval: 100, logger: null })
 durably.register({ job: ordinaryOrPoison(stepMs) })
-
-/** On a machine that is busy with the other processes a read may find no connection in time. */
-async function patiently<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call()
-    } catch (error) {
-      if (!(error instanceof StorageError)) throw error
-    }
-  }
-}
 
 for (const workerOfBefore of deadWorkerIds) await patiently(() => durably.recover({ workerId: workerOfBefore }))
 tell({ type: 'recovered' })

@@ -12,7 +12,7 @@ export interface QueueWorkerConfig {
 export const MORTAL = {
   pollingInterval: 50,
   heartbeatInterval: 500,
-  staleThreshold: paced(3000),
+  staleThreshold: paced(10_000),
   retry: { maxAttempts: 10, delay: 5 },
   maxCrashes: 10,
 } as const

@@ -86,6 +86,16 @@ const tab = {
       () => false,
     )
   },
+  /** The file may be in other hands for longer than a call waits. Nothing was sent then. */
+  async insist<T>(call: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await call()
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== 'CONNECTION_HELD') throw error
+      }
+    }
+  },
   /** Opens a transaction that keeps the file until it is undone. */
   async holdFile() {
     const transaction = await instance.db.startTransaction().execute()
