@@ -133,7 +133,8 @@ export class TaskEvents {
   }
 
   #enqueued(run: OfRun, cause: TaskEvent<'enqueued'>['cause']): void {
-    this.forget(run.runId)
+    // An attempt that was taken away has no end. Where there was none before, it is one that began before this was told.
+    if (cause === 'released' || cause === 'recovered') this.forget(run.runId)
     this.#tell(run, { type: 'enqueued', cause })
   }
 

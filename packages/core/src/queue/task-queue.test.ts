@@ -89,6 +89,44 @@ describe('retries', () => {
     expect(events.at(-1)).toMatchObject({ type: 'dead', attempts: 2 })
   })
 
+  it.each([
+    ['enqueue', 'comes to the queue'],
+    ['command', 'is redriven'],
+  ])('have their events also when they begin before the answer that their task %s', async (held) => {
+    let [answered, ended] = [createGate(), createGate()]
+    answered.open()
+    const storage = wrapStorage(bench.storage, async (operation, call) => {
+      const answer = await call()
+      if (operation === held) await answered.opened
+      return answer
+    })
+    const queue = open({ retry: { maxAttempts: 1 } }, storage)
+    const events = recordEvents(queue)
+    queue.register('broken', async () => {
+      await ended.opened
+      throw new Error('no luck')
+    })
+    queue.start()
+    const put = async (call: () => Promise<unknown>) => {
+      answered = createGate()
+      ended = createGate()
+      const told = call()
+      await bench.clock.advance(5000)
+      answered.open()
+      await told
+      ended.open()
+      await bench.clock.advance(5000)
+    }
+    await put(() => queue.enqueue('broken', null))
+    await put(() => queue.redrive({ type: 'broken' }))
+    const failed = events.filter(({ type }) => type === 'failed' || type === 'dead')
+    const once = [
+      { type: 'failed', attempt: 1 },
+      { type: 'dead', attempts: 1 },
+    ]
+    expect(failed).toMatchObject([...once, ...once])
+  })
+
   it('have events of their own after an attempt whose end the database would never take', async () => {
     let refuses = true
     const storage = wrapStorage(bench.storage, (operation, call) => {
