@@ -3086,10 +3086,11 @@ limit ?;
 -- tail
 select r.id, r.status, r.last_event_sequence, {columns of e: run_events}
 from json_each(?) as c
-join "durably_runs" as r on r.id = json_extract(c.value, '$[0]')
+cross join "durably_runs" as r
 left join "durably_run_events" as e on e.run_id = r.id
 and e.seq > json_extract(c.value, '$[1]')
 and e.seq <= json_extract(c.value, '$[2]')
+where r.id = json_extract(c.value, '$[0]')
 order by r.id, e.seq;
 
 -- tail: of much

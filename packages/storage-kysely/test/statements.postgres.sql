@@ -2849,10 +2849,19 @@ limit cast($6 as bigint);
 -- tail
 select r.id, r.status, r.last_event_sequence, {columns of e: run_events}
 from json_array_elements(cast(cast(cast($1 as text) as text) as json)) as c
-join "durably_runs" as r on r.id = cast(c.value ->> 0 as text)
-left join "durably_run_events" as e on e.run_id = r.id
-and e.seq > cast(c.value ->> 1 as bigint)
-and e.seq <= cast(c.value ->> 2 as bigint)
+cross join lateral (
+  select r.*
+  from "durably_runs" as r
+  where r.id = cast(c.value ->> 0 as text) offset 0
+) as r
+left join lateral (
+  select e.*
+  from "durably_run_events" as e
+  where e.run_id = r.id
+  and e.seq > cast(c.value ->> 1 as bigint)
+  and e.seq <= cast(c.value ->> 2 as bigint) offset 0
+) as e on true
+where r.id = cast(c.value ->> 0 as text)
 order by r.id, e.seq;
 
 -- tail: of much

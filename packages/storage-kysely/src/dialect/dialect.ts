@@ -54,6 +54,8 @@ export interface SqlDialect {
   readonly runsOf: (rows: Sql, runs: Sql, id: Sql) => Sql
   /** The run `r` that goes with each of these rows: looked up by its id, once the rows are there. */
   readonly withRun: (rows: Sql, runs: Sql, id: Sql) => Sql
+  /** The rows `e` of a table that go with each of these rows, or nothing: looked up for one after the other. */
+  readonly withEach: (rows: Sql, table: Sql, condition: Sql) => Sql
   /** The ids of the runs that a query finds for each of these rows; `find` makes it for the column that it answers. */
   readonly idsForEach: (rows: Sql, runs: Sql, find: (column: Sql) => Sql) => Sql
   readonly field: (row: Sql, index: number, type: 'text' | 'integer') => Sql

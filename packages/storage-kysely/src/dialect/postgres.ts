@@ -67,6 +67,9 @@ export const postgres: SqlDialect = {
           select r.* from ${runs} as r where r.id = ${id} ${UNLESS_LOCKED} offset 0) as r`,
   withRun: (rows, runs, id) =>
     sql`${rows} cross join lateral (select r.* from ${runs} as r where r.id = ${id} offset 0) as r`,
+  // Where one run has most of a table, all of it would seem nearer than a hundred ranges of an index.
+  withEach: (rows, table, condition) =>
+    sql`${rows} left join lateral (select e.* from ${table} as e where ${condition} offset 0) as e on true`,
   idsForEach: (rows, _runs, find) => sql`select h.id from ${rows} cross join lateral (${find(sql`r.id`)}) as h`,
   field: (row, index, type) => sql`cast(${row} ->> ${sql.lit(index)} as ${TYPES[type]})`,
   property: (json, name) => sql`(${json} ->> ${sql.lit(name)})`,

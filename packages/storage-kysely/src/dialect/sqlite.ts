@@ -38,6 +38,7 @@ export const sqlite: SqlDialect = {
   },
   runsOf: (rows, runs) => sql`${rows} cross join ${runs} as r`,
   withRun: (rows, runs) => sql`${rows} cross join ${runs} as r`,
+  withEach: (rows, table, condition) => sql`${rows} left join ${table} as e on ${condition}`,
   idsForEach: (rows, runs, find) =>
     sql`select h.id from ${rows} cross join ${runs} as h where h.rowid in (${find(sql`r.rowid`)})`,
   field: (row, index) => sql`json_extract(${row}, ${sql.lit(`$[${index}]`)})`,

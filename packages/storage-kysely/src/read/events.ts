@@ -91,13 +91,12 @@ function tailStatement(context: SqlContext) {
     dialect.field(sql`c.value`, 1, 'integer'),
     dialect.field(sql`c.value`, 2, 'integer'),
   ]
-  return statement<'cursors'>(
-    context,
-    (p) => sql`select r.id, r.status, r.last_event_sequence, ${dialect.columns('run_events', 'e')}
-      from ${dialect.rowsOf(p('cursors'))} as c join ${tables.runs} as r on r.id = ${id}
-      left join ${tables.run_events} as e on e.run_id = r.id and e.seq > ${after} and e.seq <= ${upTo}
-      order by r.id, e.seq`,
-  )
+  const isNext = sql`e.run_id = r.id and e.seq > ${after} and e.seq <= ${upTo}`
+  return statement<'cursors'>(context, (p) => {
+    const runs = dialect.withRun(sql`${dialect.rowsOf(p('cursors'))} as c`, tables.runs, id)
+    return sql`select r.id, r.status, r.last_event_sequence, ${dialect.columns('run_events', 'e')}
+      from ${dialect.withEach(runs, tables.run_events, isNext)} where r.id = ${id} order by r.id, e.seq`
+  })
 }
 
 /** How far the history of each goes. */

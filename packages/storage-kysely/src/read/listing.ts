@@ -18,6 +18,8 @@ export interface Listing {
   readonly isNewestFirst?: boolean
   /** For which the index has the rows one after the other. */
   readonly within?: readonly Sql[]
+  /** By what is within, the first column of the place has one value. */
+  readonly hasOneFirst?: boolean
   /** What is yet to be looked at, row by row. */
   readonly conditions: readonly Sql[]
 }
@@ -159,10 +161,14 @@ function entriesOf({ tables, dialect, prefix }: SqlContext, { table, index }: Li
   return sql`${tables[table]} as m ${dialect.useIndex(`${prefix}${index}`)}`
 }
 
-function rangeOf(context: SqlContext, { place, within = [], isNewestFirst }: Listing, { after, until }: Stretch) {
-  const columns = sql`(${list(...place.map(({ name }) => sql.ref(`m.${name}`)))})`
-  const at = (values: Place) =>
-    sql`(${list(...values.map((value, index) => context.dialect.parameter(sql`${value}`, place[index]?.type ?? 'text')))})`
+function rangeOf({ dialect }: SqlContext, listing: Listing, { after, until }: Stretch) {
+  const { place, within = [], hasOneFirst = false, isNewestFirst } = listing
+  // Beside one value of the first column Postgres would not end at a place of both, but where that value ends.
+  const first = hasOneFirst ? 1 : 0
+  const columns = sql`(${list(...place.slice(first).map(({ name }) => sql.ref(`m.${name}`)))})`
+  const valueAt = (values: Place) => (column: PlaceColumn, index: number) =>
+    dialect.parameter(sql`${values[first + index]}`, column.type)
+  const at = (values: Place) => sql`(${list(...place.slice(first).map(valueAt(values)))})`
   const [behind, upTo] = isNewestFirst ? [sql`<`, sql`>=`] : [sql`>`, sql`<=`]
   return [
     ...within,
