@@ -33,7 +33,7 @@ it('leaves no case of the contract out', () => {
 
 /** Those that speak the statements of another database through another driver: the quick lane spreads the cases. */
 const REPEATING = IN_LANE.filter(({ name }) => name !== 'better-sqlite3' && name !== 'postgres')
-const EVERY = scaled({ quick: 4 * Math.max(1, REPEATING.length), full: 1 })
+const EVERY = scaled({ quick: 8 * Math.max(1, REPEATING.length), full: 1 })
 
 for (const database of IN_LANE) {
   const turn = REPEATING.indexOf(database)

@@ -9,7 +9,7 @@ import { createKyselyStorage, type KyselyStorage } from '../src'
 import { betterSqlite3 } from '../src/drivers/better-sqlite3'
 import { tempFile } from './databases'
 
-const SEEDS = scaled({ quick: 15, full: 5000 })
+const SEEDS = scaled({ quick: 15, full: 3000 })
 
 const { file, remove } = tempFile()
 const database = new Database(file)
