@@ -3,7 +3,7 @@ import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { ROOT } from './root.ts'
 
-/** What takes tens of seconds in either lane: begun last, it would keep one core waiting for another at the end. */
+/** What takes seconds in the quick lane or minutes in the full one: begun last, it would keep one core waiting for another at the end. */
 const LONGEST = [
   'packages/core/src/testing/simulation.test.ts',
   'packages/storage-kysely/test/contract.test.ts',
@@ -63,6 +63,29 @@ const LONGEST = [
   'packages/storage-kysely/test/contention.test.ts',
   'packages/storage-kysely/test/simulation.test.ts',
   'examples/custom-storage/run.test.ts',
+  'packages/dashboard/test/dashboard.test.ts',
+  'examples/postgres-workers/test/kill.test.ts',
+  'packages/storage-kysely/test/postgres/plans.test.ts',
+  'packages/dashboard/test/look.test.ts',
+  'apps/agentic-web/src/sandbox/attempts.test.ts',
+  'packages/cli/test/commands.test.ts',
+  'packages/core/src/memory/memory-storage.test.ts',
+  'packages/durably/test/queue/contract.test.ts',
+  'test/docs.test.ts',
+  'apps/agentic-web/test/oauth.test.ts',
+  'apps/agentic-web/test/chat.test.ts',
+  'apps/agentic-web/src/sandbox/sandbox.test.ts',
+  'apps/agentic-web/test/operations.test.ts',
+  'examples/task-queue/test/start.test.ts',
+  'packages/durably/test/postgres/hints.test.ts',
+  'examples/cluster/test/cluster.test.ts',
+  'packages/storage-kysely/test/postgres/errors.test.ts',
+  'apps/browser-demo/test/dashboard.test.ts',
+  'packages/plugins/test/log-retention.test.ts',
+  'test/entry-types.test.ts',
+  'packages/durably/test/processes/interrupted.test.ts',
+  'packages/durably/test/postgres/demoted.test.ts',
+  'packages/durably/test/postgres/reject.test.ts',
 ]
 
 const missing = LONGEST.filter((file) => !existsSync(join(ROOT, file)))

@@ -21,10 +21,10 @@ export default defineProject({
     include: ['test-browser/**/*.test.ts'],
     globalSetup: [MACHINE_SETUP, '../../test/chromium.ts'],
     maxConcurrency: 8,
-    // Pages of one profile have one storage.
-    fileParallelism: false,
     browser: {
       enabled: true,
+      // Pages of one profile have one storage. Said of the project, vitest would begin with them when all others are done.
+      fileParallelism: false,
       headless: true,
       screenshotFailures: false,
       // A profile: what is stored without one is in another process, and each read of a page a message to it.
