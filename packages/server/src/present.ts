@@ -35,8 +35,9 @@ export function createPresenter({ redact: given }: Pick<Settings, 'redact'>): Pr
   if (given === null) return AS_IT_IS
   const redact: typeof given = (value, field) => {
     const shown = given(value, field)
-    if (shown instanceof Promise) throw new TypeError('redact() answers at once, not with a promise.')
-    return shown
+    if (typeof (shown as PromiseLike<unknown> | null | undefined)?.then !== 'function') return shown
+    void Promise.resolve(shown).catch(() => {})
+    throw new TypeError('redact() answers at once, not with a promise.')
   }
   const show = (thing: object, fields: readonly Field[], of: Of): unknown => {
     const shown: Record<string, unknown> = { ...thing }

@@ -118,6 +118,19 @@ describe('trouble on the way', () => {
     await expect(loggedOut.wait(id)).rejects.toMatchObject({ name: 'ServerError', status: 401 })
   })
 
+  it('is told to who waits for a run that the server fails to show', async () => {
+    const { client, durably } = openWithJobs({
+      redact(value, { field }) {
+        if (field === 'output') throw new Error('no')
+        return value
+      },
+    })
+    const { id } = await durably.trigger('resize-image', { width: 3 })
+    const waited = expect(client.wait(id)).rejects.toMatchObject({ code: 'INTERNAL', status: 500 })
+    await durably.runUntilIdle()
+    await waited
+  })
+
   it('of a read says so, and of a write that nobody knows what became of it', async () => {
     const client = clientOf(() => Promise.reject(new TypeError('fetch failed')))
     await expect(client.getRun('x')).rejects.toThrow(UnreachableError)

@@ -230,6 +230,12 @@ const OF_CLUSTER: readonly Operation[] = [
   ),
   plain('schedules: get', (storage) => storage.cluster.schedules.get({ tenant: '', name: 'nightly' })),
   plain('schedules: list', (storage) => storage.cluster.schedules.list({ tenant: '', limit: 10 })),
+  plain('schedules: list, a page of a tenant with labels', (storage) =>
+    storage.cluster.schedules.list({
+      ...{ tenant: '', labels: { team: 'red' } },
+      ...{ after: { tenant: '', name: 'a' }, limit: 10 },
+    }),
+  ),
   plain('schedules: list, with labels', (storage) =>
     storage.cluster.schedules.list({ labels: { team: 'red' }, isPaused: false, isEnded: true }),
   ),

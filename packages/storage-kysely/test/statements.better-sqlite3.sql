@@ -3754,6 +3754,29 @@ where tenant = ?
 order by "m"."tenant" asc, "m"."name" asc
 limit ?;
 
+-- schedules: list, a page of a tenant with labels
+select "m"."tenant" as first, "m"."name" as second
+from "durably_schedules" as m indexed by "durably_schedules_name"
+where tenant = ?
+and ("m"."name") > (?)
+order by "m"."tenant" asc, "m"."name" asc
+limit 1 offset 999;
+
+select {columns of m: schedules}
+from (
+  select m.*
+  from "durably_schedules" as m indexed by "durably_schedules_name"
+  where tenant = ?
+  and ("m"."name") > (?)
+) as m
+where (
+  select e.value
+  from json_each(definition, '$.run.labels') as e
+  where e.key = ?
+) = ?
+order by "m"."tenant" asc, "m"."name" asc
+limit ?;
+
 -- schedules: list, with labels
 select "m"."tenant" as first, "m"."name" as second
 from "durably_schedules" as m indexed by "durably_schedules_name"

@@ -3529,6 +3529,27 @@ where tenant = cast($1 as text)
 order by "m"."tenant" asc, "m"."name" asc
 limit $2;
 
+-- schedules: list, a page of a tenant with labels
+select "m"."tenant" as first, "m"."name" as second
+from "durably_schedules" as m
+where tenant = cast($1 as text)
+and ("m"."name") > (cast($2 as text))
+order by "m"."tenant" asc, "m"."name" asc
+limit 1 offset 999;
+
+select {columns of m: schedules}
+from (
+  select m.*
+  from "durably_schedules" as m
+  where tenant = cast($1 as text)
+  and ("m"."name") > (cast($2 as text))
+  order by "m"."tenant" asc, "m"."name" asc
+  limit 10000
+) as m
+where (definition #>> array['run', 'labels', cast(cast($3 as text) as text)]) = cast($4 as text)
+order by "m"."tenant" asc, "m"."name" asc
+limit $5;
+
 -- schedules: list, with labels
 select "m"."tenant" as first, "m"."name" as second
 from "durably_schedules" as m

@@ -101,7 +101,7 @@ export class TaskEvents {
       byHand ? this.#enqueued(run, 'redriven') : this.#retries(run, error ?? '', delayMs ?? 0),
     )
     durably.on('run:cancel', (run) => this.#cancelled(run, run.requested))
-    durably.on('worker:lease-lost', ({ runId }) => this.forget(runId))
+    durably.on('worker:lease-lost', (run) => void this.#takeAttempt(run))
   }
 
   on<T extends TaskEventType>(type: T, listener: (event: TaskEvent<T>) => void): () => void {
@@ -121,7 +121,9 @@ export class TaskEvents {
   /** The handler is about to be called. */
   started(begun: BegunAttempt, taskType: string): void {
     const { runId: taskId, tries: attempt } = begun
-    if (this.#attempts.get(taskId)?.tries === attempt - 1) this.#early.set(taskId, begun)
+    const before = this.#attempts.get(taskId)?.tries
+    // After a redrive they are counted anew.
+    if (before !== undefined && (before === attempt - 1 || attempt === 1)) this.#early.set(taskId, begun)
     else this.#attempts.set(taskId, begun)
     if (!this.#heard.has('started')) return
     this.#emit({ type: 'started', taskId, taskType, attempt, timestamp: toText(this.#clock.now()) })
@@ -133,8 +135,8 @@ export class TaskEvents {
   }
 
   #enqueued(run: OfRun, cause: TaskEvent<'enqueued'>['cause']): void {
-    // An attempt that was taken away has no end. Where there was none before, it is one that began before this was told.
-    if (cause === 'released' || cause === 'recovered') this.forget(run.runId)
+    // One that was given back has no end. Any other began before this was told.
+    if (cause === 'released') this.forget(run.runId)
     this.#tell(run, { type: 'enqueued', cause })
   }
 

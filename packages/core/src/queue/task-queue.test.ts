@@ -120,11 +120,44 @@ describe('retries', () => {
     await put(() => queue.enqueue('broken', null))
     await put(() => queue.redrive({ type: 'broken' }))
     const failed = events.filter(({ type }) => type === 'failed' || type === 'dead')
+    const order = events.map(({ type }) => type)
+    const from = held === 'enqueue' ? 0 : order.indexOf('dead') + 1
+    expect(order.slice(from, from + 2)).toEqual(['started', 'enqueued'])
     const once = [
       { type: 'failed', attempt: 1 },
       { type: 'dead', attempts: 1 },
     ]
     expect(failed).toMatchObject([...once, ...once])
+  })
+
+  it('have their events also when they begin before the answer that their task was recovered', async () => {
+    const mortal = createMortal(bench.storage)
+    const dying = open({}, mortal.storage)
+    dying.register('broken', () => new Promise(() => {}))
+    dying.start()
+    await dying.enqueue('broken', null)
+    await bench.clock.advance(500)
+    mortal.kill()
+    const [answered, ended] = [createGate(), createGate()]
+    const storage = wrapStorage(bench.storage, async (operation, call) => {
+      const before = await bench.storage.counts({})
+      const answer = await call()
+      if (operation === 'recover' && before.running > 0) await answered.opened
+      return answer
+    })
+    const queue = open({ retry: { maxAttempts: 2 } }, storage)
+    const events = recordEvents(queue)
+    queue.register('broken', async () => {
+      await ended.opened
+      throw new Error('no luck')
+    })
+    queue.start()
+    for (let seconds = 0; events.length === 0 && seconds < 100; seconds++) await bench.clock.advance(1000)
+    answered.open()
+    await bench.clock.advance(1000)
+    ended.open()
+    await bench.clock.advance(5000)
+    expect(events.map(({ type }) => type)).toEqual(['started', 'enqueued', 'failed', 'dead'])
   })
 
   it('have events of their own after an attempt whose end the database would never take', async () => {

@@ -34,7 +34,9 @@ export class UnreachableError extends DurablyError {
 /** Whether it may be over when it is asked again: a restart, a cut line, too many at once. */
 export function isPassing(error: unknown): boolean {
   if (error instanceof UnreachableError) return true
-  return error instanceof ServerError && isPassingStatus(error.status)
+  // A server that answers that this is its own fault, or that it has no such thing, is there.
+  if (!(error instanceof ServerError) || error.code === 'INTERNAL' || error.status === 501) return false
+  return isPassingStatus(error.status)
 }
 
 export function isPassingStatus(status: number): boolean {

@@ -1,5 +1,5 @@
 import { type OptionNames, refuseBadDuration, refuseUnknownOptions } from '@coji/durably-core/extend'
-import { CancelledError, isEnded, NotFoundError, RunFailedError, TimeoutError } from '@coji/durably-core'
+import { CancelledError, DurablyError, isEnded, NotFoundError, RunFailedError, TimeoutError } from '@coji/durably-core'
 import type { Run, RunOutput, RunReads, WaitOptions } from '@coji/durably-core'
 import { isPassing } from './errors'
 import { pause } from './pause'
@@ -31,7 +31,8 @@ export function createWaits({ getRun }: Pick<RunReads, 'getRun'>): ClientWaits {
         signal?.throwIfAborted()
         const last: Run | null = seen
         seen = await getRun(id).catch((error: unknown): Run => {
-          if (last !== null && isPassing(error)) return last
+          // What is none of ours comes of the headers.
+          if (last !== null && (isPassing(error) || !(error instanceof DurablyError))) return last
           throw error
         })
         if (seen === null) throw NotFoundError.run(id)

@@ -232,7 +232,7 @@ function listingOf({ dialect }: SqlContext, { tenant, source, jobName, ...query 
       { name: 'name', type: 'text' },
     ],
     within: tenant === undefined ? [] : [sql`tenant = ${value(tenant)}`],
-    hasOneFirst: tenant !== undefined,
+    hasOneFirst: tenant !== undefined && (query.after === undefined || query.after.tenant === tenant),
     conditions: [
       ...(source === undefined ? [] : [sql`source = ${value(source)}`]),
       ...(jobName === undefined ? [] : [sql`job_name = ${value(jobName)}`]),

@@ -292,6 +292,9 @@ export const SCHEDULE_CASES = casesOf('cluster', 'schedules', {
     assertEqual(await listed({}), ['/a', '/b', '/c', 'acme/a'], 'all')
     assertEqual(await listed({ limit: 2, after: { tenant: '', name: 'b' } }), ['/c', 'acme/a'], 'the second page')
     assertEqual(await listed({ tenant: '' }), ['/a', '/b', '/c'], 'of a tenant')
+    assertEqual(await listed({ tenant: '', limit: 1, after: { tenant: '', name: 'a' } }), ['/b'], 'a page of a tenant')
+    assertEqual(await listed({ tenant: 'acme', after: { tenant: '', name: 'z' } }), ['acme/a'], 'behind another tenant')
+    assertEqual(await listed({ tenant: 'acme', after: { tenant: 'b', name: '' } }), [], 'before another tenant')
     assertEqual(await listed({ source: 'code' }), ['/c'], 'of a source')
     assertEqual(await listed({ jobName: 'other' }), ['acme/a'], 'of a job')
   },
