@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -36,8 +36,8 @@ function runIn(folder, command, args) {
 }
 
 async function packCore(folder) {
-  // Where there is a build others may be reading it.
-  if (!existsSync(join(HERE, '..', '..', 'packages', 'core', 'dist', 'index.js'))) {
+  // `npm test` has built it, and others are reading it.
+  if (process.env['DURABLY_REPORT'] === undefined) {
     must(await exec(['turbo', 'run', 'build', `--filter=${CORE}`, '--output-logs=errors-only']), 'building core')
   }
   must(await pnpm(['--filter', CORE, 'pack', '--pack-destination', folder], { quiet: true }), 'packing core')

@@ -71,8 +71,9 @@ it('a leader adds no statement to a run that needs none, and makes none of them 
     expect(led[text] ?? 0, text).toBeLessThanOrEqual(mostOf(alone[text]))
   }
   // What is sent by the clock, such as looks for work to place, is less than once a run.
-  const more = Object.entries(led).filter(([text, count]) => count >= RUNS && !(text in alone))
-  expect(more).toEqual([])
+  const more = Object.entries(led).filter(([text]) => !(text in alone))
+  const count = more.reduce((sum, [, times]) => sum + times, 0)
+  expect(count, JSON.stringify(more)).toBeLessThan(RUNS)
 })
 
 it('runs that are claimed do not have the leader look for what it may place, one by one', async () => {

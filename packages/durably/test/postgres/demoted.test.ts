@@ -23,7 +23,12 @@ async function newPair() {
       await admin.query('alter system set default_transaction_read_only = on')
       await admin.query('select pg_reload_conf()')
       // The server tells its sessions before it begins one that has the new setting.
-      const isToBeRead = async () => (await (await newSession(url)).query('show default_transaction_read_only')).rows
+      const isToBeRead = async () => {
+        const session = await newSession(url)
+        const { rows } = await session.query('show default_transaction_read_only')
+        await session.end()
+        return rows
+      }
       await expect.poll(isToBeRead).toEqual([{ default_transaction_read_only: 'on' }])
     },
     async promoteAnother() {

@@ -65,8 +65,11 @@ describe('two instances on one Postgres', () => {
       // The end of a try would wake the worker as well.
       return tries === before
     }
-    await expect.poll(isDoneMeanwhile).toBe(true)
-    isReleased = true
+    try {
+      await expect.poll(isDoneMeanwhile).toBe(true)
+    } finally {
+      isReleased = true
+    }
     await somebody.query('rollback')
     await settled
   })

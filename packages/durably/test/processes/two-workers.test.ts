@@ -77,7 +77,7 @@ describe.each(DRIVERS)('two worker processes on one file, with %s', (driver) => 
     expect(starts.length).toBe(RUNS * 2)
     expect(Math.max(...starts)).toBe(1)
     for (const { pid } of programs) {
-      expect(sightings.filter((sighting) => sighting.pid === pid).length).toBeGreaterThan(0)
+      expect(sightings.filter((sighting) => sighting.pid === pid).length).toBeGreaterThan(sightings.length / 100)
     }
 
     const writes = readAudit(file)

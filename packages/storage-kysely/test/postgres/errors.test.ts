@@ -157,7 +157,7 @@ describe('errors of Postgres', () => {
   })
 
   it('a deadlock with the application is tried again', async () => {
-    const { storage } = onPool('-c deadlock_timeout=200')
+    const { storage } = onPool('-c deadlock_timeout=50')
     const a = await startRun(storage)
     const b = newRun({ parentRunId: a.id })
     await storage.enqueue([b])
@@ -172,7 +172,7 @@ describe('errors of Postgres', () => {
     const free = () => watch.query('select 1 from durably_runs where id = $1 for update skip locked', [a.id])
     await expect.poll(free, { interval: 2 }).toEqual([])
     await app.query('select 1 from durably_runs where id = $1 for update', [a.id])
-    // The application has both rows, so the command was the victim.
+    // The application has both rows: the command was the victim, or had let go of them.
     expect(isDone).toBe(false)
     await app.query('commit')
     await app.end()
