@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/longest-first.ts'
-import { inLane } from './test/scale.ts'
+import { SCALE } from './test/scale.ts'
 import { IN_BROWSERS } from './packages/durably/vitest.browser.config.ts'
 import { sharingProject, testProject } from './vitest.preset.ts'
 
@@ -33,11 +33,14 @@ const OF_THE_BUILD = ['docs', 'entry-types', 'exported-types', 'pack', 'smoke', 
 const PACKAGES = ['core', 'plugins', 'cluster', 'server', 'storage-kysely', 'durably']
 
 /** In the full lane these look at how long something takes: each has the machine for itself, when all others are done. */
-const MEASURED = [
-  'packages/cluster/test/many.test.ts',
-  'packages/storage-kysely/test/search.test.ts',
-  'packages/storage-kysely/test/postgres/search.test.ts',
-]
+const MEASURED =
+  SCALE === 'full'
+    ? [
+        'packages/cluster/test/many.test.ts',
+        'packages/storage-kysely/test/search.test.ts',
+        'packages/storage-kysely/test/postgres/search.test.ts',
+      ]
+    : []
 
 /** It moves all timers of its process by weeks, also those that another file has left there. */
 const OF_TIMERS = ['packages/core/src/base/environment.test.ts']
@@ -50,15 +53,12 @@ function ofPackages() {
   const inBrowsers = IN_BROWSERS.map((files) => `packages/durably/${files}`)
   return {
     ...project,
-    test: { ...project.test, exclude: [...inBrowsers, ...OF_TIMERS, ...inLane(MEASURED, () => false)] },
+    test: { ...project.test, exclude: [...inBrowsers, ...OF_TIMERS, ...MEASURED] },
   }
 }
 
 function measured() {
-  const project = sharingProject(
-    'measured',
-    inLane(MEASURED, () => false),
-  )
+  const project = sharingProject('measured', MEASURED)
   return { ...project, test: { ...project.test, maxWorkers: 1, sequence: { groupOrder: 1 } } }
 }
 
