@@ -77,7 +77,7 @@ export default defineConfig({
       '{apps,examples}/*/vitest.config.ts',
       'benchmarks/vitest.config.ts',
       sharingProject('workspace', filesOf(OF_THE_WORKSPACE)),
-      ...OF_THE_BUILD.map((name) => testProject(name, filesOf([name]))),
+      sharingProject('build', filesOf(OF_THE_BUILD)),
     ],
     passWithNoTests: true,
     // Two more than there are cores: many tests wait for other processes, for leases, or for a browser. Four more gain nothing.

@@ -91,13 +91,36 @@ const LONGEST = [
 const missing = LONGEST.filter((file) => !existsSync(join(ROOT, file)))
 if (missing.length > 0) throw new Error(`test/longest-first.ts names files that are not there: ${missing.join(', ')}.`)
 
-/** Files of all projects side by side, and those first that would be waited for. */
+/** It has most files, and short ones: what is left of it fills the end of a run. */
+const LARGEST = 'packages'
+
+function rankOf({ moduleId }: TestSpecification): number {
+  const known = LONGEST.indexOf(relative(ROOT, moduleId).replaceAll('\\', '/'))
+  return known === -1 ? LONGEST.length : known
+}
+
+/**
+ * Files of all projects side by side, and those first that would be waited for. Those of a project follow each other: a process
+ * that several files may share ends when the next one is another project's.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => {
-      const known = LONGEST.indexOf(relative(ROOT, moduleId).replaceAll('\\', '/'))
-      return known === -1 ? LONGEST.length : known
+    const ofProjects = new Map<string, number>()
+    for (const file of files) {
+      const { name } = file.project
+      ofProjects.set(name, Math.min(rankOf(file), ofProjects.get(name) ?? LONGEST.length))
     }
-    return (await super.sort(files)).sort((one, other) => rank(one) - rank(other))
+    const placeOf = (file: TestSpecification): readonly number[] => {
+      const { name } = file.project
+      const [rank, ofProject] = [rankOf(file), ofProjects.get(name) ?? LONGEST.length]
+      return [name === LARGEST && rank === LONGEST.length ? 1 : 0, ofProject, rank]
+    }
+    const places = new Map(files.map((file) => [file, placeOf(file)]))
+    const compare = (one: TestSpecification, other: TestSpecification) => {
+      const [first = [], second = []] = [places.get(one), places.get(other)]
+      const at = first.findIndex((value, index) => value !== second[index])
+      return at === -1 ? one.project.name.localeCompare(other.project.name) : (first[at] ?? 0) - (second[at] ?? 0)
+    }
+    return (await super.sort(files)).sort(compare)
   }
 }
