@@ -15,6 +15,7 @@ const OF_THE_WORKSPACE = [
   'error-brands',
   'guarantees-page',
   'lifecycle-page',
+  'leftovers',
   'links',
   'machine-paths',
   'postgres',

@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { filesBelow } from './files-below'
 import { ROOT } from './root'
 
-const NOT_COMMITTED = new Set(['node_modules', 'dist', '.git', '.turbo', '.tmp', 'coverage'])
 const DATABASE = /\.(db|sqlite3)(-.*)?$/
 
 /** What ties a file to the machine that wrote it. The parts are joined so that this file is clean itself. */
@@ -16,14 +16,6 @@ const TRACES: readonly RegExp[] = [
   new RegExp(['_auth', 'Token'].join('')),
 ]
 
-function filesBelow(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) return NOT_COMMITTED.has(entry.name) ? [] : filesBelow(path)
-    return entry.isFile() && !DATABASE.test(entry.name) ? [path] : []
-  })
-}
-
 function tracesIn(text: string): readonly string[] {
   const places = [ROOT, homedir()].filter((path) => path.split(/[/\\]/).length > 2 && text.includes(path))
   return [...places, ...TRACES.filter((trace) => trace.test(text)).map(String)]
@@ -31,7 +23,7 @@ function tracesIn(text: string): readonly string[] {
 
 describe('files that are committed', () => {
   it('name no path of a machine and no package registry', () => {
-    const files = filesBelow(ROOT)
+    const files = filesBelow(ROOT).filter((path) => !DATABASE.test(path))
     const dirty = files.filter((path) => tracesIn(readFileSync(path, 'utf8')).length > 0)
     expect(files.length).toBeGreaterThan(50)
     expect(dirty.map((path) => path.slice(ROOT.length + 1))).toEqual([])

@@ -1,7 +1,8 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright'
-import { afterAll, expect, inject } from 'vitest'
+import { expect, inject } from 'vitest'
 import type { HandlerOptions } from '@coji/durably-server'
 import { chromiumOptions } from '../../../test/chromium'
+import { afterEachFile } from '../../../test/leftovers'
 import { PATIENCE_MS } from '../../../test/pace'
 import { openSite, type Site } from './dashboard-site'
 
@@ -16,7 +17,11 @@ export interface OpenDashboard<TSite = Site> {
 /** One for all tests of a file. */
 let browser: Promise<Browser> | null = null
 
-afterAll(async () => (await browser)?.close())
+afterEachFile(async () => {
+  const used = browser
+  browser = null
+  await (await used)?.close()
+})
 
 export interface DashboardOptions {
   readonly handler?: HandlerOptions

@@ -1,10 +1,10 @@
 import { createDurably, type Durably, type DurablyOptions, type StandardSchema } from '@coji/durably-core'
 import { createMemoryStorage } from '@coji/durably-core/memory'
-import { afterEach } from 'vitest'
+import { afterEachTest } from '../../../test/leftovers'
 
 const open: Durably[] = []
 
-afterEach(async () => {
+afterEachTest(async () => {
   for (const durably of open.splice(0)) await durably.close()
 })
 
