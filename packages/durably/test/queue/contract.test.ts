@@ -275,18 +275,22 @@ describe.each(PLACES)('a queue on $name', ({ open }) => {
     const work = () => {
       if (!isRepaired) throw new Error('broken')
     }
-    const { queue } = await openStarted({ one: work, other: work }, { retry: { maxAttempts: 2, delay: 0 } })
-    const tasks = await queue.enqueueMany('one', [{ payload: 1 }, { payload: 2 }, { payload: 3 }])
-    const apart = await queue.enqueue('other', 4)
-    for (const { id } of [...tasks, apart]) await ends(queue, id, 'dead')
-    queue.pause()
+    const options = { retry: { maxAttempts: 2, delay: 0 } }
+    const before = await openStarted({ one: work, other: work }, options)
+    const tasks = await before.queue.enqueueMany('one', [{ payload: 1 }, { payload: 2 }, { payload: 3 }])
+    const apart = await before.queue.enqueue('other', 4)
+    for (const { id } of [...tasks, apart]) await ends(before.queue, id, 'dead')
+    // A claim may be under way, and would begin what is redriven.
+    await before.queue.stop()
+    const queue = openQueue(before.storage, options)
+    for (const type of ['one', 'other']) queue.register(type, work)
     const [first] = tasks
     expect(await queue.redrive(first?.id ?? '')).toMatchObject({ state: 'queued', attempts: 0, finishedAt: null })
     await expect(queue.redrive(first?.id ?? '')).rejects.toMatchObject({ code: 'CONFLICT' })
     await expect(queue.redrive('nobody')).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect(await queue.redrive({ type: 'one' })).toBe(2)
     expect(await queue.countsByState()).toEqual({ ...NONE, queued: 3, dead: 1 })
-    queue.resume()
+    queue.start()
     for (const { id } of tasks) await ends(queue, id, 'dead')
     for (const { id } of tasks) expect(await queue.status(id)).toMatchObject({ attempts: 2 })
     isRepaired = true
