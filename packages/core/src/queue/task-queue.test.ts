@@ -58,6 +58,16 @@ async function attemptsOfMortals({ maxAttempts, lives, aliveMs }: Record<'maxAtt
   return attempts
 }
 
+/** Another process recovers the only task: nobody here is told. */
+async function recoverElsewhere(): Promise<void> {
+  const [run] = await bench.storage.getRuns({})
+  await bench.storage.recover({
+    ...{ deadWorkerId: run?.ownerId ?? null, held: [], maxCrashes: 5, jitter: 0, limit: 1 },
+    crashLimit: { error: '', detail: { name: '' } },
+    events: { pending: [], cancelled: [], failed: [] },
+  })
+}
+
 const fail = () => Promise.reject(new Error('no luck'))
 
 describe('retries', () => {
@@ -160,6 +170,70 @@ describe('retries', () => {
     expect(events.map(({ type }) => type)).toEqual(['started', 'enqueued', 'failed', 'dead'])
   })
 
+  it('have their events also when another process redrives their task before its death is told', async () => {
+    const [answered, ended] = [createGate(), createGate()]
+    let isFirst = true
+    const storage = wrapStorage(bench.storage, async (operation, call) => {
+      const answer = await call()
+      if (operation !== 'commit' || !isFirst) return answer
+      isFirst = false
+      await answered.opened
+      return answer
+    })
+    const queue = open({ concurrency: 2, retry: { maxAttempts: 1 } }, storage)
+    const events = recordEvents(queue)
+    let begun = 0
+    queue.register('broken', async () => {
+      if (++begun === 2) await ended.opened
+      throw new Error('no luck')
+    })
+    queue.start()
+    await queue.enqueue('broken', null)
+    await bench.clock.advance(1000)
+    const elsewhere = open()
+    elsewhere.declare('broken')
+    await elsewhere.redrive({ type: 'broken' })
+    await bench.clock.advance(2000)
+    expect(begun).toBe(2)
+    answered.open()
+    await bench.clock.advance(1000)
+    ended.open()
+    await bench.clock.advance(1000)
+    const order = events.map(({ type }) => type)
+    expect(order).toEqual(['enqueued', 'started', 'started', 'failed', 'dead', 'failed', 'dead'])
+  })
+
+  it('have their events also when they begin before the one before them is told that its lease was lost', async () => {
+    const [sent, ended] = [createGate(), createGate()]
+    let isFirst = true
+    const storage = wrapStorage(bench.storage, async (operation, call) => {
+      if (operation !== 'commit' || !isFirst) return call()
+      isFirst = false
+      await sent.opened
+      return call()
+    })
+    const queue = open({ concurrency: 2, retry: { maxAttempts: 3, delay: 0 } }, storage)
+    const events = recordEvents(queue)
+    const attempts: number[] = []
+    queue.register('broken', async (_payload, { attempt }) => {
+      attempts.push(attempt)
+      if (attempts.length === 2) await ended.opened
+      throw new Error('no luck')
+    })
+    queue.start()
+    await queue.enqueue('broken', null)
+    await bench.clock.advance(1000)
+    await recoverElsewhere()
+    await bench.clock.advance(2000)
+    expect(attempts.length).toBe(2)
+    sent.open()
+    await bench.clock.advance(1000)
+    ended.open()
+    await bench.clock.advance(2000)
+    const failed = events.filter(({ type }) => type === 'failed')
+    expect(failed).toMatchObject([{ attempt: attempts[1] }, { attempt: attempts[2] }])
+  })
+
   it('have events of their own after an attempt whose end the database would never take', async () => {
     let refuses = true
     const storage = wrapStorage(bench.storage, (operation, call) => {
@@ -173,13 +247,7 @@ describe('retries', () => {
     await queue.enqueue('broken', null)
     await bench.clock.advance(500)
     refuses = false
-    const [run] = await bench.storage.getRuns({})
-    // By another process: nobody here is told.
-    await bench.storage.recover({
-      ...{ deadWorkerId: run?.ownerId ?? null, held: [], maxCrashes: 5, jitter: 0, limit: 1 },
-      crashLimit: { error: '', detail: { name: '' } },
-      events: { pending: [], cancelled: [], failed: [] },
-    })
+    await recoverElsewhere()
     await bench.clock.advance(5000)
     expect(events.filter(({ type }) => type === 'failed')).toMatchObject([{ attempt: 2 }])
   })
