@@ -165,7 +165,7 @@ const OF_READS: readonly Operation[] = [
   held('getRun', (storage, { id }) => storage.getRun(id, { tenant: '' })),
   plain('getRuns', (storage) => storage.getRuns({ limit: 10 })),
   plain('getRuns: by status, job and tenant', (storage) =>
-    storage.getRuns({ statuses: ['failed'], jobNames: ['job'], tenant: '', limit: 10 }),
+    storage.getRuns({ statuses: ['failed'], jobNames: ['job'], tenant: 'acme', limit: 10 }),
   ),
   plain('getRuns: by label', (storage) => storage.getRuns({ labels: { a: '1' }, limit: 10 })),
   held('getSteps', (storage, { id }) => storage.getSteps(id)),

@@ -193,6 +193,9 @@ CREATE INDEX durably_runs_finished ON durably_runs USING btree (finished_at, id)
 CREATE UNIQUE INDEX durably_runs_idempotency ON durably_runs USING btree (tenant, job_name, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX durably_runs_job_created ON durably_runs USING btree (job_name, created_at, id);
 CREATE INDEX durably_runs_job_finished ON durably_runs USING btree (job_name, status, finished_at, id) WHERE (finished_at IS NOT NULL);
+CREATE INDEX durably_runs_of_tenant ON durably_runs USING btree (tenant, created_at, id) WHERE (tenant <> ''::text);
+CREATE INDEX durably_runs_of_tenant_job ON durably_runs USING btree (tenant, job_name, created_at, id) WHERE (tenant <> ''::text);
+CREATE INDEX durably_runs_of_tenant_status ON durably_runs USING btree (tenant, status, created_at, id) WHERE (tenant <> ''::text);
 CREATE INDEX durably_runs_orphaned ON durably_runs USING btree (priority DESC, available_at, id) WHERE (status = 'orphaned'::text);
 CREATE INDEX durably_runs_parent ON durably_runs USING btree (parent_run_id) WHERE (parent_run_id IS NOT NULL);
 CREATE UNIQUE INDEX durably_runs_pkey ON durably_runs USING btree (id);
@@ -203,9 +206,6 @@ CREATE INDEX durably_runs_schedule_open ON durably_runs USING btree (schedule_id
 CREATE UNIQUE INDEX durably_runs_slot ON durably_runs USING btree (tenant, concurrency_key, concurrency_slot) WHERE (concurrency_slot IS NOT NULL);
 CREATE INDEX durably_runs_status_created ON durably_runs USING btree (status, created_at);
 CREATE INDEX durably_runs_status_key ON durably_runs USING btree (status, concurrency_key);
-CREATE INDEX durably_runs_tenant_created ON durably_runs USING btree (tenant, created_at, id);
-CREATE INDEX durably_runs_tenant_job ON durably_runs USING btree (tenant, job_name, created_at, id);
-CREATE INDEX durably_runs_tenant_status ON durably_runs USING btree (tenant, status, created_at, id);
 CREATE INDEX durably_runs_waiting_kind ON durably_runs USING btree (((waiting_for ->> 'kind'::text)), tenant, created_at, id) WHERE ((status = 'pending'::text) AND ((waiting_for ->> 'kind'::text) = ANY (ARRAY['retry'::text, 'unpark'::text])));
 
 create table durably_schedules (

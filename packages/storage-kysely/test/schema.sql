@@ -214,6 +214,20 @@ CREATE INDEX "durably_runs_job_finished" on "durably_runs" ("job_name",
   "finished_at",
   "id") where finished_at is not null;
 
+CREATE INDEX "durably_runs_of_tenant" on "durably_runs" ("tenant",
+  "created_at",
+  "id") where tenant <> '';
+
+CREATE INDEX "durably_runs_of_tenant_job" on "durably_runs" ("tenant",
+  "job_name",
+  "created_at",
+  "id") where tenant <> '';
+
+CREATE INDEX "durably_runs_of_tenant_status" on "durably_runs" ("tenant",
+  "status",
+  "created_at",
+  "id") where tenant <> '';
+
 CREATE INDEX "durably_runs_orphaned" on "durably_runs" ("priority" desc,
   "available_at",
   "id") where status = 'orphaned';
@@ -242,20 +256,6 @@ CREATE INDEX "durably_runs_status_created" on "durably_runs" ("status",
 
 CREATE INDEX "durably_runs_status_key" on "durably_runs" ("status",
   "concurrency_key");
-
-CREATE INDEX "durably_runs_tenant_created" on "durably_runs" ("tenant",
-  "created_at",
-  "id");
-
-CREATE INDEX "durably_runs_tenant_job" on "durably_runs" ("tenant",
-  "job_name",
-  "created_at",
-  "id");
-
-CREATE INDEX "durably_runs_tenant_status" on "durably_runs" ("tenant",
-  "status",
-  "created_at",
-  "id");
 
 CREATE TABLE "durably_schedules" ("id" text not null primary key,
   "tenant" text not null,

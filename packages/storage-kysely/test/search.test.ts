@@ -158,7 +158,7 @@ describe(`lists and counts of ${RUNS} runs`, () => {
   it.each(Object.entries(OF_A_JOB))('%s: no run of another is passed', async (_name, act) => {
     const plan = (await plansOf(() => act(storage))).filter((line) => /\br USING/.test(line))
     const isOfJob =
-      /^SEARCH r USING .*INDEX \w+_(job_finished|due|tenant_job) \(.*job_name=\?|_(running|assigned|orphaned)\b|id=\?/
+      /^SEARCH r USING .*INDEX \w+_(job_finished|due|of_tenant_job) \(.*job_name=\?|_(running|assigned|orphaned)\b|id=\?/
     expect(plan).not.toEqual([])
     expect(plan.filter((line) => !isOfJob.test(line))).toEqual([])
   })

@@ -332,7 +332,7 @@ export const MOST_MS = { statement: 50, month: 10 } as const
 
 /** Lists and counts need these, and nothing else does. One of them is on Postgres only. */
 export const INDEXES_OF_LISTS = [
-  ...['runs_tenant_created', 'runs_tenant_status', 'runs_tenant_job', 'runs_job_created', 'runs_error_code'],
+  ...['runs_of_tenant', 'runs_of_tenant_status', 'runs_of_tenant_job', 'runs_job_created', 'runs_error_code'],
   ...['runs_waiting_kind', 'run_labels_value', 'run_labels_tenant_value'],
 ] as const
 

@@ -2937,8 +2937,9 @@ limit ?;
 select *
 from (
   select 0 as way, r.created_at as created_at, r.id as id
-  from "durably_runs" as r indexed by "durably_runs_tenant_job"
-  where r.tenant = ?
+  from "durably_runs" as r indexed by "durably_runs_of_tenant_job"
+  where r.tenant <> ''
+  and r.tenant = ?
   and r.job_name = ?
   order by r.created_at desc, r.id desc
   limit 1 offset 999
@@ -2947,8 +2948,9 @@ union all
 select *
 from (
   select 1 as way, r.created_at as created_at, r.id as id
-  from "durably_runs" as r indexed by "durably_runs_tenant_status"
-  where r.tenant = ?
+  from "durably_runs" as r indexed by "durably_runs_of_tenant_status"
+  where r.tenant <> ''
+  and r.tenant = ?
   and r.status = 'failed'
   order by r.created_at desc, r.id desc
   limit 1 offset 999
@@ -2957,8 +2959,9 @@ union all
 select *
 from (
   select 2 as way, r.created_at as created_at, r.id as id
-  from "durably_runs" as r indexed by "durably_runs_tenant_created"
-  where r.tenant = ?
+  from "durably_runs" as r indexed by "durably_runs_of_tenant"
+  where r.tenant <> ''
+  and r.tenant = ?
   order by r.created_at desc, r.id desc
   limit 1 offset 999
 ) as reached;
@@ -2970,8 +2973,9 @@ select {columns of r: runs}, (
 ) as labels
 from (
   select *
-  from "durably_runs" as r indexed by "durably_runs_tenant_job"
-  where r.tenant = ?
+  from "durably_runs" as r indexed by "durably_runs_of_tenant_job"
+  where r.tenant <> ''
+  and r.tenant = ?
   and r.job_name = ?
 ) as "r"
 where r.status = 'failed'

@@ -2648,7 +2648,8 @@ select *
 from (
   select 2 as way, to_char(r.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at, r.id as id
   from "durably_runs" as r
-  where (r.tenant, r.created_at) < ((
+  where r.tenant <> ''
+  and (r.tenant, r.created_at) < ((
       select cast($9 as text)
     ), (
       select cast(cast($10 as timestamptz) as timestamptz)

@@ -13,6 +13,7 @@ import { cluster } from './0012-cluster'
 import { continuation } from './0013-continuation'
 import { endedOfJobs } from './0014-ended-of-jobs'
 import { logsAsWritten } from './0015-logs-as-written'
+import { ofTenants } from './0016-of-tenants'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -32,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   continuation,
   endedOfJobs,
   logsAsWritten,
+  ofTenants,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -5,6 +5,7 @@ import { and, compileQuery, type RunIndex, runsBy, type Sql, type SqlContext } f
 import type { Reader } from './reader'
 import {
   conditionsOf,
+  haveTenant,
   isOfJobs,
   isOfNothing,
   isOfTenant,
@@ -51,7 +52,8 @@ function countOfScope(context: SqlContext, { conditions }: Search): CompiledQuer
     const counts = tenant === undefined ? countsOfJobs(context, jobNames) : countsWithin(context, tenant, jobNames)
     return compileQuery(context, sql.join(counts, sql` union all `))
   }
-  const scope = conditionsOf(context, conditions)
+  const ofTenant = tenant === undefined || tenant === '' ? [] : haveTenant(context)
+  const scope = [...ofTenant, ...conditionsOf(context, conditions)]
   const kind = waitsFor(context)
   const waiting = and(...scope, sql`r.status = 'pending'`, sql`${kind} in (${literal(WAITS)})`)
   return compileQuery(
@@ -87,9 +89,11 @@ function countsOfJobs(context: SqlContext, jobNames: readonly string[]): readonl
 
 function countsWithin(context: SqlContext, tenant: string, jobNames: readonly string[]): readonly Sql[] {
   const kind = waitsFor(context)
+  const ofTenant = tenant === '' ? [] : haveTenant(context)
   return jobNames.map((jobName) => {
-    return sql`select r.status, ${kind} as kind, count(*) as runs from ${runsBy(context, 'tenant_job')}
-      where ${isOfTenant(tenant)} and ${isOfJobs([jobName], context)} group by r.status, ${kind}`
+    const scope = and(...ofTenant, isOfTenant(tenant), isOfJobs([jobName], context))
+    return sql`select r.status, ${kind} as kind, count(*) as runs
+      from ${runsBy(context, tenant === '' ? 'job_created' : 'of_tenant_job')} where ${scope} group by r.status, ${kind}`
   })
 }
 

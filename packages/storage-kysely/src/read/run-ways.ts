@@ -6,6 +6,8 @@ import {
   type Conditions,
   conditionsOf,
   HAS_ERROR,
+  HAS_TENANT,
+  haveTenant,
   holds,
   isChildOf,
   isOfStatuses,
@@ -160,27 +162,40 @@ function ofLabels(context: SqlContext, { labels = {}, tenant, ...rest }: Conditi
 /** More than these are not looked for one by one. */
 export const MOST_JOBS = 50
 
-function ofJobs(context: SqlContext, { jobNames = [], tenant, ...rest }: Conditions): readonly Way[] {
+function ofJobs(context: SqlContext, { jobNames = [], ...others }: Conditions): readonly Way[] {
   if (jobNames.length === 0 || jobNames.length > MOST_JOBS) return []
-  const walks = jobNames.map((jobName) => {
-    const keys = [...ofTenant(tenant), { column: sql`r.job_name`, value: sql`${jobName}` }]
-    return runsWalk(context, tenant === undefined ? 'job_created' : 'tenant_job', { keys })
-  })
-  return [inOrder(context, walks, rest)]
+  const keys = jobNames.map((jobName) => ({ column: sql`r.job_name`, value: sql`${jobName}` }))
+  return [inOrderOfTime(context, { ofAll: 'job_created', ofTenant: 'of_tenant_job', keys }, others)]
 }
 
-function ofStatuses(context: SqlContext, { statuses = [], tenant, ...rest }: Conditions): readonly Way[] {
+function ofStatuses(context: SqlContext, { statuses = [], ...others }: Conditions): readonly Way[] {
   if (statuses.length === 0) return []
-  const walks = [...new Set(statuses)].map((status) => {
-    const keys = [...ofTenant(tenant), { column: sql`r.status`, value: sql.lit(status) }]
-    return runsWalk(context, tenant === undefined ? 'status_created' : 'tenant_status', { keys })
-  })
-  return [inOrder(context, walks, rest)]
+  const keys = [...new Set(statuses)].map((status) => ({ column: sql`r.status`, value: sql.lit(status) }))
+  return [inOrderOfTime(context, { ofAll: 'status_created', ofTenant: 'of_tenant_status', keys }, others)]
 }
 
-function ofAll(context: SqlContext, { tenant, ...rest }: Conditions): Way {
-  const walk = runsWalk(context, tenant === undefined ? 'created' : 'tenant_created', { keys: ofTenant(tenant) })
-  return inOrder(context, [walk], rest)
+function ofAll(context: SqlContext, conditions: Conditions): Way {
+  return inOrderOfTime(context, { ofAll: 'created', ofTenant: 'of_tenant', keys: [null] }, conditions)
+}
+
+interface OfTime {
+  readonly ofAll: RunIndex
+  /** It begins with the tenant, and has the runs of tenants only. */
+  readonly ofTenant: RunIndex
+  /** A walk for each: of `null`, all runs. */
+  readonly keys: readonly (Key | null)[]
+}
+
+/** Runs of no tenant are looked for among all. */
+function inOrderOfTime(context: SqlContext, { keys, ...index }: OfTime, { tenant, ...rest }: Conditions): Way {
+  const walks = keys.map((key) => {
+    const ofKey = key === null ? [] : [key]
+    if (tenant === undefined || tenant === '') return runsWalk(context, index.ofAll, { keys: ofKey })
+    // The last key may be compared as part of a row, from which nobody concludes anything.
+    const conditions = key === null ? [HAS_TENANT] : haveTenant(context)
+    return runsWalk(context, index.ofTenant, { keys: [...ofTenant(tenant), ...ofKey], conditions })
+  })
+  return inOrder(context, walks, { ...rest, ...(tenant === '' && { tenant }) })
 }
 
 /** Of those that have no keys. */

@@ -202,9 +202,9 @@ export type RunIndex =
       | 'created'
       | 'status_created'
       | 'job_created'
-      | 'tenant_created'
-      | 'tenant_status'
-      | 'tenant_job'
+      | 'of_tenant'
+      | 'of_tenant_status'
+      | 'of_tenant_job'
     )
 
 /** The table of runs as `r`, read through one of its indexes. */

@@ -50,6 +50,7 @@ const finishedRuns = (count: number) =>
     prefix: 'F',
     count,
     columns: {
+      tenant: `case when i % 10 = 0 then 'acme' else '' end`,
       status: `(array['completed', 'failed', 'cancelled'])[1 + i % 3]`,
       concurrency_key: `case when i % 10 = 0 then 'key' || i % 100 end`,
       parent_run_id: `case when i % 5 = 0 then 'F' || lpad((i - 1)::text, 24, '0') end`,
@@ -64,7 +65,13 @@ const finished = finishedRuns(FINISHED)
 const timedOut = insert({
   prefix: 'T',
   count: 2000,
-  columns: { status: `'timed_out'`, available_at: 'now()', started_at: 'now()', finished_at: 'now()' },
+  columns: {
+    tenant: `'acme'`,
+    status: `'timed_out'`,
+    available_at: 'now()',
+    started_at: 'now()',
+    finished_at: 'now()',
+  },
 })
 
 /** Of a job of their own. */
@@ -72,6 +79,7 @@ const rare = insert({
   prefix: 'Q',
   count: 20,
   columns: {
+    tenant: `'acme'`,
     job_name: `'rare'`,
     status: `'completed'`,
     available_at: `now() - interval '2 days'`,
@@ -420,11 +428,13 @@ describe('plans', () => {
     'get its steps': (storage) => storage.getSteps(held[0]?.id ?? ''),
     'newest runs': (storage) => storage.getRuns({ limit: 100 }),
     'newest runs of a status': (storage) => storage.getRuns({ statuses: ['timed_out'], limit: 100 }),
-    'newest runs of a tenant': (storage) => storage.getRuns({ tenant: '', limit: 100 }),
+    'newest runs of a tenant': (storage) => storage.getRuns({ tenant: 'acme', limit: 100 }),
     'newest runs of a status of a tenant': (storage) =>
-      storage.getRuns({ tenant: '', statuses: ['timed_out'], limit: 100 }),
+      storage.getRuns({ tenant: 'acme', statuses: ['completed'], limit: 100 }),
+    'newest runs of no tenant': (storage) => storage.getRuns({ tenant: '', limit: 100 }),
     'newest runs of a job': (storage) => storage.getRuns({ jobNames: ['other'], limit: 100 }),
-    'newest runs of a job of a tenant': (storage) => storage.getRuns({ tenant: '', jobNames: ['other'], limit: 100 }),
+    'newest runs of a job of a tenant': (storage) =>
+      storage.getRuns({ tenant: 'acme', jobNames: ['other'], limit: 100 }),
     'runs with a code': (storage) => storage.getRuns({ errorCode: 'E_PAY', limit: 100 }),
     'runs of a tenant with a label': (storage) =>
       storage.getRuns({ tenant: '', labels: { customer: '120' }, limit: 100 }),
@@ -436,7 +446,7 @@ describe('plans', () => {
     'purge of a job, beyond those to keep': (storage) =>
       storage.purge({ statuses: ['completed'], jobNames: ['rare'], keepNewest: 10, limit: 100 }),
     'counts of a job': (storage) => storage.counts({ jobNames: ['rare'] }),
-    'counts of a job of a tenant': (storage) => storage.counts({ tenant: '', jobNames: ['rare'] }),
+    'counts of a job of a tenant': (storage) => storage.counts({ tenant: 'acme', jobNames: ['rare'] }),
     'logs of a run': (storage) => storage.logs.getLogs(held[0]?.id ?? '', { limit: 100 }),
     'tail events': (storage) =>
       storage.events.tail(
@@ -505,7 +515,7 @@ describe('plans', () => {
   const SEARCHES: typeof STATEMENTS = {
     'find parked runs': (storage) => storage.getRuns({ parked: true, limit: 100 }),
     'find parked runs of a job': (storage) => storage.getRuns({ parked: true, jobNames: ['job'], limit: 100 }),
-    'find parked runs of a tenant': (storage) => storage.getRuns({ parked: true, tenant: '', limit: 100 }),
+    'find parked runs of a tenant': (storage) => storage.getRuns({ parked: true, tenant: 'acme', limit: 100 }),
     'timed-out runs of a job': (storage) =>
       storage.getRuns({ statuses: ['timed_out'], jobNames: ['other'], limit: 100 }),
     'runs that wait for a signal': (storage) => storage.getRuns({ waitsForKinds: ['signal'], limit: 100 }),
