@@ -497,7 +497,7 @@ with recursive keyless as materialized (
   and r.timeout_ms is not null then ({now} + r.timeout_ms * interval '1 millisecond') else r.deadline_at end, started_at = coalesce(r.started_at, {now}), heartbeat_at = {now}, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($32 as bigint)
   from placed
   where r.ctid = placed.ctid
-  and (r.status || '') = 'pending'
+  and concat(r.status) = 'pending'
   returning r.*
 ), told as (
   insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
@@ -1002,7 +1002,7 @@ with recursive allowed as materialized (
   and r.timeout_ms is not null then ({now} + r.timeout_ms * interval '1 millisecond') else r.deadline_at end, started_at = coalesce(r.started_at, {now}), heartbeat_at = {now}, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($34 as bigint)
   from placed
   where r.ctid = placed.ctid
-  and (r.status || '') = 'pending'
+  and concat(r.status) = 'pending'
   returning r.*
 ), told as (
   insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)

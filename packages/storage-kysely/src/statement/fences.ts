@@ -25,7 +25,8 @@ export const FENCES = {
     dialect.isSame(sql`r.leader_epoch`, lease.leaderEpoch),
   'lease.commitNo': (commitNo: Sql): Sql => sql`r.commit_no = ${commitNo} - 1`,
 
-  'claim.status': (dialect: SqlDialect): Sql => statusIn(['claim'], dialect.waitingStatus(sql`r.status`)),
+  /** The status as the indexes of waiting runs know it, or as none does. */
+  'claim.status': (status: Sql): Sql => statusIn(['claim'], status),
   /**
    * With the instant of the last creation a run that is to start at once is due whatever the clock says: it may have been
    * set back. The first condition is for the index alone, which passes over all that wait for their time.

@@ -136,6 +136,9 @@ const BEYOND = 128
 const PRIORITIES = 4
 const OF_A_PRIORITY = 32
 
+/** In no index, or Postgres would read all that waits, of which it believes that it is little, to find those few rows in it. */
+const BARE_STATUS = sql`concat(r.status)`
+
 /** A row that changed after the statement began is locked but not found at its new place; the next round finds it. */
 function takeStatement(context: SqlContext, isLimited: boolean) {
   const { tables, dialect } = context
@@ -146,7 +149,7 @@ function takeStatement(context: SqlContext, isLimited: boolean) {
     return sql`with recursive ${list(...before, ...placement(context, limit))},
       claimed as (
         update ${tables.runs} as r set ${startOfExecution(context, p, { slot: sql`placed.slot` })} from placed
-        where r.ctid = placed.ctid and ${context.fences['claim.status'](context.dialect)} returning r.*),
+        where r.ctid = placed.ctid and ${context.fences['claim.status'](BARE_STATUS)} returning r.*),
       told as (
         insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
         select c.id, c.last_event_sequence - ${p('eventCount')} + ${dialect.field(sql`e.value`, 0, 'integer')},
@@ -214,7 +217,7 @@ function columnsOf(alias: string): Sql {
 function candidates(context: SqlContext, p: Parameter, limit: Sql): Sql[] {
   const { tables, dialect, fences } = context
   const due = and(
-    fences['claim.status'](dialect),
+    fences['claim.status'](dialect.waitingStatus(sql`r.status`)),
     fences['claim.due'](dialect),
     fences['claim.known'](p('jobs'), dialect),
     fences['claim.suspect'](sql`${p('holdsSuspect')} = 0`),

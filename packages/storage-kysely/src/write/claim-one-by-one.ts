@@ -161,7 +161,7 @@ function isDue(context: SqlContext, p: Parameter): Sql {
     where a.status = 'running' and a.owner_id = ${p('workerId')} and a.claim_token = ${p('claimToken')}
       and a.crash_count >= ${sql.lit(SUSPECT_FROM)})`
   return and(
-    fences['claim.status'](dialect),
+    fences['claim.status'](dialect.waitingStatus(sql`r.status`)),
     fences['claim.due'](dialect, lastCreated(context)),
     fences['claim.known'](p('jobs'), dialect),
     fences['claim.suspect'](sql`(${p('holdsSuspect')} = 0 and not ${hasTakenOne})`),
@@ -174,7 +174,7 @@ function takeManyStatement(context: SqlContext) {
   const { tables, dialect, fences } = context
   return statement<TakeName | 'jobs' | 'limit'>(context, (p) => {
     const due = and(
-      fences['claim.status'](dialect),
+      fences['claim.status'](dialect.waitingStatus(sql`r.status`)),
       fences['claim.due'](dialect, lastCreated(context)),
       fences['claim.known'](p('jobs'), dialect),
       fences['claim.paused'](pausedJobs(context), dialect),

@@ -88,11 +88,14 @@ const rare = insert({
   },
 })
 
-const due = insert({
-  prefix: 'P',
-  count: DUE,
-  columns: { status: `'pending'`, available_at: `now() - interval '1 hour' + i * interval '1 ms'` },
-})
+const dueRuns = (prefix: string, count: number) =>
+  insert({
+    prefix,
+    count,
+    columns: { status: `'pending'`, available_at: `now() - interval '1 hour' + i * interval '1 ms'` },
+  })
+
+const due = dueRuns('P', DUE)
 
 const waiting = insert({
   prefix: 'W',
@@ -281,6 +284,18 @@ describe('what a claim costs', () => {
     })
     expect(claimed.size).toBe(50)
     expect(many).toBeLessThan(few * 2)
+  })
+
+  it('does not depend on how much waits in a new table, of which there are no statistics yet', async () => {
+    const bench = await explainBench()
+    await bench.execute('alter table durably_runs set (autovacuum_enabled = off)')
+    await bench.execute(due)
+    const few = await bench.explain(claimOf(100))
+    await bench.execute(dueRuns('Q', 20 * DUE))
+    const many = await bench.explain(claimOf(100))
+    await bench.close()
+    reportSuite({ suite: 'claim without statistics', due: DUE, buffers: few.buffers, 'of more': many.buffers })
+    expect(many.buffers).toBeLessThan(few.buffers * 1.2)
   })
 
   it('does not depend on statistics, which lag behind a queue that fills', async () => {
