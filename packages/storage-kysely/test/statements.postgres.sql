@@ -109,6 +109,109 @@ and c.id = f.id
 order by f.n;
 
 -- claim
+with keyed as materialized (
+  select (
+    select true
+    from "durably_runs" as r
+    where (r.status || '') = 'pending'
+    and r.available_at <= {now}
+    and r.job_name = any(array(
+        select json_array_elements_text(cast(cast(cast($1 as text) as text) as json))
+      )
+    )
+    and (r.crash_count < 2
+      or cast($2 as bigint) = 0
+    )
+    and r.job_name <> all(array(
+        select q.job_name
+        from "durably_paused_jobs" as q
+      )
+    )
+    and r.concurrency_key is not null
+    order by r.priority desc, r.available_at, r.id
+    limit 1
+  ) is not null as are_due
+), keyless as materialized (
+  select "r"."ctid", "r"."id", "r"."tenant", "r"."concurrency_key", "r"."concurrency_slot", "r"."concurrency_limit", "r"."priority", "r"."available_at", "r"."crash_count"
+  from "durably_runs" as r
+  where not (
+    select are_due
+    from keyed
+  )
+  and (r.status || '') = 'pending'
+  and r.available_at <= {now}
+  and r.job_name = any(array(
+      select json_array_elements_text(cast(cast(cast($3 as text) as text) as json))
+    )
+  )
+  and (r.crash_count < 2
+    or cast($4 as bigint) = 0
+  )
+  and r.job_name <> all(array(
+      select q.job_name
+      from "durably_paused_jobs" as q
+    )
+  )
+  and r.concurrency_key is null
+  order by r.priority desc, r.available_at, r.id
+  limit cast($5 as bigint)
+  for update of r skip locked
+), picked as materialized (
+  select *
+  from keyless
+), wanted as materialized (
+  select r.*
+  from picked as r
+  where r.crash_count < 2
+  or r.id = (
+    select s.id
+    from picked as s
+    where s.crash_count >= 2
+    order by s.priority desc, s.available_at, s.id
+    limit 1
+  )
+), placed as materialized (
+  select ctid, null::integer as slot
+  from wanted
+), claimed as (
+  update "durably_runs" as r
+  set status = 'running', version = r.version + 1, lease_epoch = r.lease_epoch + 1, claim_token = cast($6 as text), owner_id = cast($7 as text), lease_until = ({now} + cast($8 as double precision) * interval '1 millisecond'), leader_epoch = null, commit_no = 0, concurrency_slot = case when r.concurrency_key is not null then coalesce(r.concurrency_slot, placed.slot) end, waiting_for = null, deadline_at = case when r.deadline_at is null
+  and r.timeout_ms is not null then ({now} + r.timeout_ms * interval '1 millisecond') else r.deadline_at end, started_at = coalesce(r.started_at, {now}), heartbeat_at = {now}, updated_at = {now}, last_event_sequence = r.last_event_sequence + cast($9 as bigint)
+  from placed
+  where r.ctid = placed.ctid
+  and concat(r.status) = 'pending'
+  returning r.*
+), told as (
+  insert into "durably_run_events" (run_id, seq, event_type, payload, created_at)
+  select c.id, c.last_event_sequence - cast($10 as bigint) + cast(e.value ->> 0 as bigint), cast(e.value ->> 1 as text), cast(cast(cast(e.value ->> 2 as text) as text) as json), {now}
+  from claimed as c
+  cross join json_array_elements(cast(cast(cast($11 as text) as text) as json)) as e
+)
+select t.*, {columns of c: runs}, (
+  select coalesce(json_object_agg("l"."name", "l"."value")::text, '{}')
+  from "durably_run_labels" as l
+  where l.run_id = "c"."id"
+) as labels
+from (
+  select (
+    select are_due
+    from keyed
+  ) as has_keys, (
+    select count(*)
+    from claimed
+  ) < (
+    select count(*)
+    from placed
+  ) as is_contended, (
+    select count(*)
+    from picked
+  ) > (
+    select count(*)
+    from placed
+  ) as has_passed_over
+) as t
+left join claimed as c on true;
+
 with recursive keyless as materialized (
   select "r"."ctid", "r"."id", "r"."tenant", "r"."concurrency_key", "r"."concurrency_slot", "r"."concurrency_limit", "r"."priority", "r"."available_at", "r"."crash_count"
   from "durably_runs" as r
@@ -528,7 +631,10 @@ from (
   ) > (
     select count(*)
     from placed
-  ) as has_passed_over, (
+  ) as has_passed_over, exists (
+    select 1
+    from front
+  ) as has_keys, (
     select is_so
     from blocked
   ) as is_blocked, (
@@ -1048,7 +1154,10 @@ from (
   ) > (
     select count(*)
     from placed
-  ) as has_passed_over, (
+  ) as has_passed_over, exists (
+    select 1
+    from front
+  ) as has_keys, (
     select is_so
     from blocked
   ) as is_blocked, (
