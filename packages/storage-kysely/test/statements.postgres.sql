@@ -21,7 +21,7 @@ with created as (
   from json_to_recordset(cast(cast(cast($5 as text) as text) as json)) as t (n integer, "id" text, "seq" bigint, "type" text, "payload" text)
   join created as c on c.id = t.id
 )
-select {columns of c: runs}
+select c.id, c.version, to_char(c.available_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as available_at, to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
 from created as c;
 
 -- enqueue: with a key
@@ -37,7 +37,7 @@ with created as (
   do nothing
   returning *
 )
-select {columns of c: runs}
+select c.id, c.version, to_char(c.available_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as available_at, to_char(c.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at
 from created as c;
 
 -- enqueue: a key that may refuse
