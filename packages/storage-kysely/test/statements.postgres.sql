@@ -1469,7 +1469,11 @@ with c as materialized (
         union all
         select c.n, w.id
         from c
-        join "durably_runs" as r on r.id = c."runId"
+        cross join lateral (
+          select r.parent_run_id, r.also_awaited_by
+          from "durably_runs" as r
+          where r.id = c."runId" offset 0
+        ) as r
         cross join lateral (
           select r.parent_run_id as id
           where r.parent_run_id is not null
@@ -1559,7 +1563,12 @@ with c as materialized (
     ), case when "h"."restMs" <> 0 then ({now} + "h"."restMs" * interval '1 millisecond') end
   ) end end else "r"."available_at" end when 'release' then case when r.cancel_requested_at is null then r.created_at else "r"."available_at" end when 'park' then case when r.cancel_requested_at is null then null else "r"."available_at" end else "r"."available_at" end end, "wakes_wanted" = case when h.n is null then "r"."wakes_wanted" else case h.outcome when 'complete' then "r"."wakes_wanted" when 'fail' then "r"."wakes_wanted" when 'timeOut' then "r"."wakes_wanted" when 'cancelled' then "r"."wakes_wanted" when 'retryLater' then "r"."wakes_wanted" when 'suspend' then case when r.cancel_requested_at is null then "h"."wakesWanted" else "r"."wakes_wanted" end when 'release' then "r"."wakes_wanted" when 'park' then "r"."wakes_wanted" else "r"."wakes_wanted" end end, "rest_until" = case when h.n is null then "r"."rest_until" else case h.outcome when 'complete' then "r"."rest_until" when 'fail' then "r"."rest_until" when 'timeOut' then "r"."rest_until" when 'cancelled' then "r"."rest_until" when 'retryLater' then "r"."rest_until" when 'suspend' then case when r.cancel_requested_at is null then case when "h"."restMs" <> 0 then ({now} + "h"."restMs" * interval '1 millisecond') end else "r"."rest_until" end when 'release' then "r"."rest_until" when 'park' then "r"."rest_until" else "r"."rest_until" end end, "wakes" = case when h.n is null then "r"."wakes" + coalesce(h.woken, 0) else (r.wakes + coalesce(h.woken, 0)) end
   from h
-  where r.id = h.id
+  where r.id = any(array(
+      select id
+      from h
+    )
+  )
+  and r.id = h.id
   and (h.n is not null
     or r.finished_at is null
   )

@@ -196,7 +196,9 @@ function heldRuns(context: SqlContext, { commits, parts, terms }: HeldParams): S
   const { tables, dialect, fences } = context
   const names = [...COMMIT_VALUES, ...RUN_VALUES, ...OUTCOME_VALUES]
   const value = valueOf(context, 'c')
-  const parents = sql`union all select c.n, w.id from c join ${tables.runs} as r on r.id = c."runId"
+  // One lookup for each: to the planner a list has a hundred entries, and it would rather read a table of some thousand runs.
+  const ended = sql`select r.parent_run_id, r.also_awaited_by from ${tables.runs} as r where r.id = c."runId" offset 0`
+  const parents = sql`union all select c.n, w.id from c cross join lateral (${ended}) as r
     cross join lateral (${awaitersOf(context)}) as w where c.outcome is not null`
   const touched = sql`select c.n, c."runId" as id from c ${parts.has('outcomes') ? parents : sql``}`
   const fence = holds(fences, dialect, {
@@ -262,7 +264,7 @@ function signalsWrite(context: SqlContext, signals: Sql): Sql {
  * one statement changes a row once only, so both are one update.
  */
 function changeWrite(context: SqlContext, parts: ReadonlySet<Part>): Sql {
-  const { tables } = context
+  const { tables, dialect } = context
   const changes = commitChanges(context, parts)
   if (!parts.has('outcomes')) {
     return sql`changed as (
@@ -277,7 +279,8 @@ function changeWrite(context: SqlContext, parts: ReadonlySet<Part>): Sql {
       select coalesce(held.id, woken.id) as id, held."runId", woken.wakes as woken, ${commitColumns('held')}
       from held full join woken on woken.id = held.id),
     changed as (
-      update ${tables.runs} as r set ${assignments(withWakes(context, changes))} from h where r.id = h.id
+      update ${tables.runs} as r set ${assignments(withWakes(context, changes))} from h
+      where ${dialect.isAmong(sql`r.id`, sql`select id from h`)} and r.id = h.id
         and (h.n is not null or r.finished_at is null)
       returning h.n, r.status, r.last_event_sequence, r.wakes, r.cancel_requested_at)`
 }

@@ -337,6 +337,21 @@ function makeWay(storage: KyselyStorage) {
   return storage.cluster.schedules.fire(LEAD, firings, ENDING)
 }
 
+describe('runs that end', () => {
+  it('are looked up one by one in a table of a few thousand, of which a planner would rather read all', async () => {
+    const bench = await explainBench()
+    await bench.execute('alter table durably_runs set (autovacuum_enabled = off)')
+    await bench.execute(dueRuns('P', 5 * DUE))
+    const held = await claimOf(64)(bench.storage)
+    const { accesses } = await bench.explain((storage) =>
+      storage.commit(held.map((run) => newCommit(run, { steps: [stepOf(run, 'only')], outcome: COMPLETE }))),
+    )
+    await bench.close()
+    expect(held).toHaveLength(64)
+    expect(accesses.filter((access) => access === 'Seq Scan durably_runs')).toEqual([])
+  })
+})
+
 describe('runs that make way', () => {
   it.each(['no statistics', 'statistics of before'])(
     'are looked up by their ids alone beside many others, with %s',
