@@ -83,7 +83,8 @@ describe('migrate', () => {
       { version: 13, min_reader: 13 },
       { version: 14, min_reader: 13 },
       { version: 15, min_reader: 15 },
-      { version: 16, min_reader: 16 },
+      { version: 16, min_reader: 15 },
+      { version: 17, min_reader: 17 },
     ])
   })
 

@@ -1,5 +1,6 @@
 export { dialectOf } from './dialect-of'
 export type { SqlDialect, SqlType } from './dialect'
+export { asVarying, isVarying } from './varying'
 export {
   CALLERS_LOCK_MS,
   type DialectHooks,

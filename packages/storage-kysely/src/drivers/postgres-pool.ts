@@ -3,7 +3,7 @@ import type { CompiledQuery, PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { connectionHeld, noteOfConnecting, within } from '../connection'
 import { CallerPlaces } from './caller-places'
-import { CALLERS_LOCK_MS, type Rows, type Sender } from '../dialect'
+import { CALLERS_LOCK_MS, isVarying, type Rows, type Sender } from '../dialect'
 import { keepAwake } from './keep-awake'
 import { asSent, beginOf, learnSession, needsTransaction } from './postgres-session'
 import { explainedEnd, explainedPooler, explainedStart, isMixedUp } from './connection-trouble'
@@ -179,8 +179,10 @@ export class PostgresPool {
 
   async #sendEach(client: pg.PoolClient, queries: readonly CompiledQuery[]): Promise<Rows[]> {
     const results: Rows[] = []
-    for (const { sql, parameters } of queries) {
-      const { rows } = await client.query(timed({ ...this.#nameOf(sql), text: sql, values: [...parameters] }))
+    for (const query of queries) {
+      const { sql, parameters } = query
+      const name = isVarying(query) ? {} : this.#nameOf(sql)
+      const { rows } = await client.query(timed({ ...name, text: sql, values: [...parameters] }))
       results.push(rows as Rows)
     }
     return results

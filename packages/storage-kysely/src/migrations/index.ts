@@ -14,6 +14,7 @@ import { continuation } from './0013-continuation'
 import { endedOfJobs } from './0014-ended-of-jobs'
 import { logsAsWritten } from './0015-logs-as-written'
 import { ofTenants } from './0016-of-tenants'
+import { ofAllTenants } from './0017-of-all-tenants'
 import type { Migration } from './migration'
 
 /** In order, without gaps. */
@@ -34,6 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   endedOfJobs,
   logsAsWritten,
   ofTenants,
+  ofAllTenants,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -5,6 +5,7 @@ import { and, compileQuery, type RunIndex, runsBy, type Sql, type SqlContext } f
 import type { Reader } from './reader'
 import {
   conditionsOf,
+  HAS_TENANT,
   haveTenant,
   isOfJobs,
   isOfNothing,
@@ -52,15 +53,28 @@ function countOfScope(context: SqlContext, { conditions }: Search): CompiledQuer
     const counts = tenant === undefined ? countsOfJobs(context, jobNames) : countsWithin(context, tenant, jobNames)
     return compileQuery(context, sql.join(counts, sql` union all `))
   }
-  const ofTenant = tenant === undefined || tenant === '' ? [] : haveTenant(context)
-  const scope = [...ofTenant, ...conditionsOf(context, conditions)]
+  const scope = [
+    ...(tenant === undefined || tenant === '' ? [] : haveTenant(context)),
+    ...conditionsOf(context, conditions),
+  ]
   const kind = waitsFor(context)
   const waiting = and(...scope, sql`r.status = 'pending'`, sql`${kind} in (${literal(WAITS)})`)
   return compileQuery(
     context,
-    sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status
+    sql`${tenant === '' && jobNames === undefined ? statusesOfNoTenant(context) : statusesOf(context, scope)}
       union all select ${kind}, count(*) as runs from ${tables.runs} as r where ${waiting} group by ${kind}`,
   )
+}
+
+function statusesOf({ tables }: SqlContext, scope: readonly Sql[]): Sql {
+  return sql`select r.status, count(*) as runs from ${tables.runs} as r ${where(scope)} group by r.status`
+}
+
+/** No index has them: all, less those that have a tenant. */
+function statusesOfNoTenant(context: SqlContext): Sql {
+  const { tables } = context
+  return sql`${statusesOf(context, [])}
+    union all select r.status, -count(*) from ${tables.runs} as r where ${HAS_TENANT} group by r.status`
 }
 
 /** What is neither pending nor over is in somebody's hands, and no more than there are hands for. */

@@ -1,5 +1,5 @@
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely'
-import type { SqlDialect, SqlType, TableRefs } from '../dialect'
+import { asVarying, type SqlDialect, type SqlType, type TableRefs } from '../dialect'
 import type { Fences } from './fences'
 
 export type Sql = RawBuilder<unknown>
@@ -184,7 +184,7 @@ function compile<TName extends ParameterName>(context: SqlContext, build: (param
 /** For statements whose shape depends on their arguments; not for hot ones. */
 export function compileQuery(context: SqlContext, query: Sql): CompiledQuery {
   const { sql: text, parameters } = query.compile(context.db)
-  return CompiledQuery.raw(text, [...parameters])
+  return asVarying(CompiledQuery.raw(text, [...parameters]))
 }
 
 export function and(...conditions: readonly Sql[]): Sql {

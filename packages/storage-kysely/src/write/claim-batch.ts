@@ -73,14 +73,17 @@ export function createClaimBatch(context: SqlContext, watchers: Watchers): Take 
   }
 }
 
+/** Where runs with keys come one by one, each claim would else take two statements: many a look between them finds none. */
+const KEYS_FIRST = 20
+
 /** Sends what a claim asks. */
 function createAsking(context: SqlContext) {
   const keyless = keylessStatement(context)
   const free = takeStatement(context, false)
   const limited = takeStatement(context, true)
   const lock = lockStatement(context)
-  /** Whether a due run had a key when somebody looked last. */
-  let hasKeys = false
+  /** So many claims are still to begin with the keys. */
+  let keysFirst = 0
 
   return async (executor: Executor, { params, limits }: Asked, { walk, claimed, looksAhead }: Look): Promise<Rows> => {
     const { workerId, claimToken, leaseMs, jobs, events } = params
@@ -97,13 +100,13 @@ function createAsking(context: SqlContext) {
       const [, rows] = await executor.impatient.write([lock.bind({ jobName: limits.jobName }), limited.bind(values)])
       return answered(rows)
     }
-    if (!hasKeys) {
+    if (keysFirst === 0) {
       const [rows] = await executor.write([keyless.bind(values)])
-      hasKeys = answered(rows)[0]?.['has_keys'] === true
-      if (!hasKeys) return answered(rows)
+      if (answered(rows)[0]?.['has_keys'] !== true) return answered(rows)
     }
     const [rows] = await executor.write([free.bind(values)])
-    hasKeys = answered(rows)[0]?.['has_keys'] === true
+    const hasKeys = answered(rows)[0]?.['has_keys'] === true
+    keysFirst = hasKeys ? KEYS_FIRST : Math.max(0, keysFirst - 1)
     return answered(rows)
   }
 }

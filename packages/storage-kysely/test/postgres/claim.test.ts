@@ -1,5 +1,8 @@
 import type { NewRun } from '@coji/durably-core/storage'
-import { expect, it } from 'vitest'
+import pg from 'pg'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { createKyselyStorage } from '../../src'
+import { postgres } from '../../src/drivers/postgres'
 import { claim, COMPLETE, newCommit, newRun } from '../builders'
 import { useOwnStorage } from './own-storage'
 
@@ -118,4 +121,81 @@ it('lets no worker move the place of another', async () => {
   await claimAs('other')
   expect(await goOn('own')).toEqual({ claims: 2, claimed: [] })
   expect(await goOn('other')).toEqual({ claims: 2, claimed: [] })
+})
+
+/** The short statement claims where no run that is due has a key, the long one where some has. */
+const BESIDES: Readonly<Record<string, () => Promise<unknown>>> = {
+  'no run with a key': async () => {},
+  'a run whose key is taken': async () => {
+    await own.storage.enqueue(ofKey('taken', 1, 2))
+    expect(await keysOf(2)).toEqual(['taken'])
+  },
+}
+
+describe.each(Object.entries(BESIDES))('beside %s', (_name, besides) => {
+  beforeEach(besides)
+
+  const idsOf = (runs: readonly { readonly id: string }[]) => runs.map(({ id }) => id).sort()
+
+  it('claims by priority', async () => {
+    const [low, high, middle] = [newRun({ priority: 1 }), newRun({ priority: 3 }), newRun({ priority: 2 })]
+    await own.storage.enqueue([low, high, middle])
+    expect((await claim(own.storage, 2)).map(({ id }) => id)).toEqual([high.id, middle.id])
+    expect((await claim(own.storage, 2)).map(({ id }) => id)).toEqual([low.id])
+  })
+
+  it('claims one suspect at most, and what comes behind the others', async () => {
+    const suspects = [newRun(), newRun(), newRun()]
+    const others = [newRun(), newRun()]
+    await own.storage.enqueue([...suspects, ...others])
+    await own.watch.query(
+      `update durably_runs set crash_count = 2 where id in (${suspects.map(({ id }) => `'${id}'`).join()})`,
+    )
+    const claimed = idsOf(await claim(own.storage, 3))
+    expect(claimed.filter((id) => suspects.some((suspect) => suspect.id === id))).toHaveLength(1)
+    expect(claimed).toEqual(expect.arrayContaining(idsOf(others)))
+  })
+
+  it('claims no run of a job that is paused', async () => {
+    await own.storage.enqueue([newRun()])
+    await own.storage.limits.pause('job')
+    expect(await claim(own.storage, 2)).toEqual([])
+    await own.storage.limits.resume('job')
+    expect(await claim(own.storage, 2)).toHaveLength(1)
+  })
+
+  it('claims each run once, however many claim at once', async () => {
+    const runs = Array.from({ length: 40 }, () => newRun())
+    await own.storage.enqueue(runs)
+    const claimed = await Promise.all(Array.from({ length: 8 }, () => claim(own.storage, 5)))
+    const rest = await claim(own.storage, 40)
+    expect(idsOf([...claimed.flat(), ...rest])).toEqual(idsOf(runs))
+  })
+})
+
+it('goes on with runs with keys for some claims after the last one, and without them after those', async () => {
+  await own.storage.enqueue(ofKey('free', 1, 1))
+  expect(await keysOf(2)).toEqual(['free'])
+  for (let n = 0; n < 50; n++) {
+    await own.storage.enqueue([newRun()])
+    expect(await keysOf(2)).toEqual([null])
+  }
+  await own.storage.enqueue(ofKey('other', 1, 2))
+  expect(await keysOf(2)).toEqual(['other'])
+})
+
+it('keeps no plan of a search for the next one, which may be for another tenant', async () => {
+  const pool = new pg.Pool({ connectionString: own.database.url, max: 1 })
+  const storage = createKyselyStorage({ dialect: postgres({ pool, listen: false }) })
+  for (let n = 0; n < 10; n++) {
+    await storage.counts({ tenant: 'acme', jobNames: ['job'] })
+    await storage.getRuns({ tenant: 'acme', limit: 10 })
+    await claim(storage)
+  }
+  const { rows } = await pool.query<{ readonly statement: string }>('select statement from pg_prepared_statements')
+  await storage.close()
+  await pool.end()
+  const statements = rows.map(({ statement }) => statement)
+  expect(statements.filter((statement) => statement.includes('skip locked'))).toHaveLength(1)
+  expect(statements.filter((statement) => /r.tenant = \$/.test(statement))).toEqual([])
 })
