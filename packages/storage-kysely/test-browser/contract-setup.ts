@@ -20,7 +20,7 @@ export function contractSetup() {
       await first.migrate()
       return {
         storage: first,
-        reopen: async () => connect(),
+        reopen: () => opened(connect()),
         async close() {
           await storage.close()
           await removeFile(file)
@@ -28,6 +28,15 @@ export function contractSetup() {
       }
     },
   }
+}
+
+/** A call gives up after some seconds, and says to try again; on a busy machine a worker takes longer to start. */
+async function opened(storage: KyselyStorage): Promise<KyselyStorage> {
+  await storage.checkSchema().catch((error: { readonly code?: string }) => {
+    if (error.code !== 'STORAGE_UNAVAILABLE') throw error
+    return opened(storage)
+  })
+  return storage
 }
 
 /** A worker that ends by itself tells it like this; one that is terminated tells nobody. */
