@@ -21,14 +21,17 @@ async function withOneSession(place: Place) {
   return { pool, durably, prepared }
 }
 
+/** More than any statement has that only reads. */
+const MANY_PARAMETERS = Array.from({ length: 30 }, (_, n) => `$${n + 1}::text`).join()
+
 describe('prepared statements', () => {
   it('have names that say of which text they are, in whatever order they were prepared', async () => {
     const place = await newPlace()
     const one = await withOneSession(place)
     const other = await withOneSession(place)
     await defineNothing(one.durably).trigger({})
-    await one.durably.counts()
-    await other.durably.counts()
+    await one.durably.getRun('none')
+    await other.durably.getRun('none')
     await defineNothing(other.durably).trigger({})
     await other.durably.getRuns()
     const [ofOne, ofOther] = [await one.prepared(), await other.prepared()]
@@ -41,17 +44,17 @@ describe('prepared statements', () => {
 
   it.each([
     ['26000', (name: string) => `deallocate ${name}`],
-    ['08P01', (name: string) => `deallocate ${name}; prepare ${name} as select $1::text, $2::text, $3::text`],
+    ['08P01', (name: string) => `deallocate ${name}; prepare ${name} as select ${MANY_PARAMETERS}`],
   ])('that are others on the session than durably thinks (%s) are explained once', async (code, mixUp) => {
     const { pool, durably, prepared } = await withOneSession(await newPlace())
-    await durably.counts()
+    await durably.getRun('none')
     for (const name of (await prepared()).keys()) await pool.query(mixUp(name))
-    await expect(durably.counts()).rejects.toMatchObject({
+    await expect(durably.getRun('none')).rejects.toMatchObject({
       code: 'STORAGE_UNAVAILABLE',
       message: expect.stringContaining('prepare: false'),
       cause: { code },
     })
-    expect(await durably.counts()).toMatchObject({ pending: 0 })
+    expect(await durably.getRun('none')).toBeNull()
     await defineNothing(durably).trigger({})
     expect(await prepared()).toEqual(new Map())
   })
@@ -59,18 +62,18 @@ describe('prepared statements', () => {
   it('that somebody else has prepared on the session (42P05) are explained once', async () => {
     const place = await newPlace()
     const first = await withOneSession(place)
-    await first.durably.counts()
+    await first.durably.getRun('none')
     const taken = await first.prepared()
     const pool = newPool(place.url, { max: 1 })
     pool.on('connect', (client: pg.PoolClient) => {
       for (const [name, text] of taken) void client.query({ name: `of_${name}`, text: `prepare ${name} as ${text}` })
     })
     const durably = openOn(postgres({ pool, listen: false }), WITHOUT_POLLING)
-    await expect(durably.counts()).rejects.toMatchObject({
+    await expect(durably.getRun('none')).rejects.toMatchObject({
       code: 'STORAGE_UNAVAILABLE',
       message: expect.stringContaining('prepare: false'),
       cause: { code: '42P05' },
     })
-    expect(await durably.counts()).toMatchObject({ pending: 0 })
+    expect(await durably.getRun('none')).toBeNull()
   })
 })
