@@ -300,6 +300,29 @@ it('knows how long the oldest question has waited, also of two that were asked i
   expect(questions.waitMs).toBeNull()
 })
 
+/** Lets go of a file the moment somebody looks whether it is in use, and then it is not. */
+function letGoAtLook(file: string, letGo: () => Promise<unknown>): void {
+  const { createWritable } = FileSystemFileHandle.prototype
+  let released: Promise<unknown> | null = null
+  FileSystemFileHandle.prototype.createWritable = async function (this: FileSystemFileHandle, options) {
+    if (this.name !== file) return createWritable.call(this, options)
+    released ??= letGo()
+    await released
+    return vi.waitFor(() => createWritable.call(this, options), { timeout: 60_000 })
+  }
+}
+
+it.concurrent('opens once more what was let go while it asked why it could not be opened', async (test) => {
+  const { newFile, open } = newFolder(test)
+  const file = newFile()
+  const holder = open(file)
+  await holder.storage.migrate()
+  const held = await holder.dialect.client.beginTransaction()
+  await held.sql('create table held (id integer)')
+  letGoAtLook(file, () => held.rollback())
+  expect(await codeOf(open(file).storage.counts({}))).toBe('no error')
+})
+
 it.concurrent('knows a held file by any name', async (test) => {
   const { leftovers, open } = newFolder(test)
   const file = `folder/größe ${crypto.randomUUID()}.sqlite3`

@@ -55,7 +55,17 @@ export async function whyNotKept(file: string): Promise<StorageError> {
   }
   if (await isHeld(directory, file)) return heldByAnotherTab(file)
   if (await isFull(file)) return storageFull(file, undefined)
-  return cannotKeep(file, 'SQLite did not open it in the origin private file system; the console of the page says why.')
+  const why = 'SQLite did not open it in the origin private file system; the console of the page says why.'
+  const error = cannotKeep(file, why)
+  unexplained.add(error)
+  return error
+}
+
+const unexplained = new WeakSet<object>()
+
+/** What was in the way is not there any more: a worker that was ended lets go of its file a moment later, or seconds. */
+export function mayHavePassed(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && unexplained.has(error)
 }
 
 export function heldByAnotherTab(file: string, cause?: unknown): StorageError {

@@ -2,7 +2,7 @@ import { StorageError } from '@coji/durably-core/storage'
 import type { ClientConfig, ConnectReason } from 'sqlocal'
 import { SQLocalKysely } from 'sqlocal/kysely'
 import { within } from '../connection'
-import { insecureContext, isForMemory, obstacleToOpfs } from './opfs-trouble'
+import { insecureContext, isForMemory, mayHavePassed, obstacleToOpfs } from './opfs-trouble'
 import { assertKept, failureOf, isFile, NO_BUSY_TIMEOUT, UnheardWorker } from './sqlocal-kept'
 import { Questions } from './sqlocal-silence'
 
@@ -190,9 +190,10 @@ export class OwnConnection implements SqlocalConnection {
       await assertKept(first.client, { failure: first.failure, withinMs: FIRST_TRY_MS })
       return first.client
     } catch (error) {
-      if (!(error instanceof UnheardWorker) || this.#current !== first) throw error
+      const isWorthAnother = error instanceof UnheardWorker || mayHavePassed(error)
+      if (!isWorthAnother || this.#current !== first) throw error
     }
-    const unheard = lost('Nothing was heard of the first worker of SQLite.')
+    const unheard = lost('Nothing was heard of the first worker of SQLite, or it could not open the file.')
     this.#current = null
     first.client.abandon(unheard)
     first.abandoned.reach(unheard)
