@@ -91,6 +91,11 @@ export function isOfTenant(tenant: string): Sql {
   return sql`r.tenant = ${tenant}`
 }
 
+/** Whether the runs of one tenant are asked for: those of none are in no index by tenant. */
+export function isSome(tenant: string | undefined): tenant is string {
+  return tenant !== undefined && tenant !== ''
+}
+
 /** Others are in none of the indexes by tenant. */
 export const HAS_TENANT = sql`r.tenant <> ''`
 
@@ -98,8 +103,8 @@ export const HAS_TENANT = sql`r.tenant <> ''`
  * For whoever reads by such an index, and names the tenant. SQLite cannot conclude from it that there is one; Postgres does, and
  * would take the runs for fewer if it were said as well.
  */
-export function haveTenant({ dialect }: SqlContext): readonly Sql[] {
-  return dialect.takesIndexes ? [HAS_TENANT] : []
+export function haveTenant({ dialect }: SqlContext, tenant: string | undefined): readonly Sql[] {
+  return dialect.takesIndexes && isSome(tenant) ? [HAS_TENANT] : []
 }
 
 export function waitsForAny(context: SqlContext, waits: readonly Wait[]): Sql {

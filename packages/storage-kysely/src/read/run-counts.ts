@@ -10,6 +10,7 @@ import {
   isOfJobs,
   isOfNothing,
   isOfTenant,
+  isSome,
   isWaiting,
   literal,
   WAITS,
@@ -53,10 +54,7 @@ function countOfScope(context: SqlContext, { conditions }: Search): CompiledQuer
     const counts = tenant === undefined ? countsOfJobs(context, jobNames) : countsWithin(context, tenant, jobNames)
     return compileQuery(context, sql.join(counts, sql` union all `))
   }
-  const scope = [
-    ...(tenant === undefined || tenant === '' ? [] : haveTenant(context)),
-    ...conditionsOf(context, conditions),
-  ]
+  const scope = [...haveTenant(context, tenant), ...conditionsOf(context, conditions)]
   const kind = waitsFor(context)
   const waiting = and(...scope, sql`r.status = 'pending'`, sql`${kind} in (${literal(WAITS)})`)
   return compileQuery(
@@ -103,11 +101,10 @@ function countsOfJobs(context: SqlContext, jobNames: readonly string[]): readonl
 
 function countsWithin(context: SqlContext, tenant: string, jobNames: readonly string[]): readonly Sql[] {
   const kind = waitsFor(context)
-  const ofTenant = tenant === '' ? [] : haveTenant(context)
   return jobNames.map((jobName) => {
-    const scope = and(...ofTenant, isOfTenant(tenant), isOfJobs([jobName], context))
+    const scope = and(...haveTenant(context, tenant), isOfTenant(tenant), isOfJobs([jobName], context))
     return sql`select r.status, ${kind} as kind, count(*) as runs
-      from ${runsBy(context, tenant === '' ? 'job_created' : 'of_tenant_job')} where ${scope} group by r.status, ${kind}`
+      from ${runsBy(context, isSome(tenant) ? 'of_tenant_job' : 'job_created')} where ${scope} group by r.status, ${kind}`
   })
 }
 

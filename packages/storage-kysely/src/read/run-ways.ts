@@ -12,6 +12,7 @@ import {
   isChildOf,
   isOfStatuses,
   isOfTenant,
+  isSome,
   isOfWaitingKinds,
   oneOf,
   WAITS,
@@ -190,9 +191,9 @@ interface OfTime {
 function inOrderOfTime(context: SqlContext, { keys, ...index }: OfTime, { tenant, ...rest }: Conditions): Way {
   const walks = keys.map((key) => {
     const ofKey = key === null ? [] : [key]
-    if (tenant === undefined || tenant === '') return runsWalk(context, index.ofAll, { keys: ofKey })
+    if (!isSome(tenant)) return runsWalk(context, index.ofAll, { keys: ofKey })
     // The last key may be compared as part of a row, from which nobody concludes anything.
-    const conditions = key === null ? [HAS_TENANT] : haveTenant(context)
+    const conditions = key === null ? [HAS_TENANT] : haveTenant(context, tenant)
     return runsWalk(context, index.ofTenant, { keys: [...ofTenant(tenant), ...ofKey], conditions })
   })
   return inOrder(context, walks, { ...rest, ...(tenant === '' && { tenant }) })

@@ -181,7 +181,7 @@ function compile<TName extends ParameterName>(context: SqlContext, build: (param
   return { query: CompiledQuery.raw(query.sql, [...query.parameters]), names }
 }
 
-/** For statements whose shape depends on their arguments; not for hot ones. */
+/** For statements whose shape depends on their arguments; not for hot ones: Postgres plans them anew each time. */
 export function compileQuery(context: SqlContext, query: Sql): CompiledQuery {
   const { sql: text, parameters } = query.compile(context.db)
   return asVarying(CompiledQuery.raw(text, [...parameters]))

@@ -39,7 +39,7 @@ const PRIORITIES = 4
 const OF_A_PRIORITY = 32
 
 /** In no index, or Postgres would read all that waits, of which it believes that it is little, to find those few rows in it. */
-const BARE_STATUS = sql`concat(r.status)`
+const UNINDEXED_STATUS = sql`concat(r.status)`
 
 /** A row that changed after the statement began is locked but not found at its new place; the next round finds it. */
 export function takeStatement(context: SqlContext, isLimited: boolean) {
@@ -89,7 +89,7 @@ function start(context: SqlContext, p: (name: StartName) => Sql): Sql[] {
   return [
     sql`claimed as (
         update ${tables.runs} as r set ${startOfExecution(context, p, { slot: sql`placed.slot` })} from placed
-        where r.ctid = placed.ctid and ${fences['claim.status'](BARE_STATUS)} returning r.*)`,
+        where r.ctid = placed.ctid and ${fences['claim.status'](UNINDEXED_STATUS)} returning r.*)`,
     sql`told as (
         insert into ${tables.run_events} (run_id, seq, event_type, payload, created_at)
         select c.id, c.last_event_sequence - ${p('eventCount')} + ${dialect.field(sql`e.value`, 0, 'integer')},
